@@ -1,4 +1,4 @@
-/** Builds the console into `dist`: static files that the server serves under `/console/`. */
+/** Builds the console into `dist`. The server serves these static files under `/console/`. */
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 
@@ -8,15 +8,15 @@ export default defineConfig({
   plugins: [react()],
   build: {
     target: 'es2023',
-    // The size check reads it. The server serves no hidden folders.
+    // The size check reads the manifest from here. The server does not serve hidden folders.
     manifest: true,
-    // The content security policy refuses data: URLs of scripts and styles.
+    // Inlines no assets, because the content security policy blocks `data:` URLs for scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
   experimental: {
-    // Chunks find each other relative to themselves, so that a proxy may add a prefix. The server writes that of
-    // PUBLIC_URL into index.html.
+    // Uses relative URLs between chunks, so that a proxy may add a prefix. The server writes the prefix of PUBLIC_URL
+    // into index.html.
     renderBuiltUrl: (_file, { hostType }) => (hostType === 'js' ? { relative: true } : undefined),
   },
 })

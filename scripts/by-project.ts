@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
  * Runs the projects in the order of the configuration, so that files without isolation can reuse the process of the
- * previous ones. Within a project Vitest's order stays: the longest file first.
+ * previous ones. Within a project, keeps Vitest's order, which starts with the longest file.
  */
 export default class ByProject extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

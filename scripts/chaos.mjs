@@ -6,8 +6,8 @@ const { filter, options } = parseCLI([
   'run',
   'server/test/faults/service-killed.test.ts',
   'server/test/faults/webhooks/',
-  'server/test/encryption/killed.test.ts',
-  'server/test/self-healing/quiet.test.ts',
+  'server/test/encryption/rotation-killed.test.ts',
+  'server/test/self-healing/false-alarms.test.ts',
   ...process.argv.slice(2),
 ])
 process.env.CHAOS = 'full'

@@ -43,7 +43,7 @@ describe('the choice of Node', () => {
     })
   })
 
-  it('names a platform without a package in the error', () => {
+  it('names the platform in the error if the platform has no package', () => {
     const found = nodeToFetch({ version: '22.1.0', platform: 'sunos', arch: 'x64' })
     expect(found).toEqual({ missing: 'sunos-x64' })
   })
@@ -104,7 +104,7 @@ describe('a downloaded package', () => {
     return path.join(cwd, 'node_modules/pinned')
   }
 
-  it('has the pinned content, and runs none of its scripts', async () => {
+  it('has the pinned content, and its install scripts do not run', async () => {
     const tarball = await pack('the real one')
     const place = await install(await serve(tarball), sriOf(tarball))
     expect(await readFile(path.join(place, 'node'), 'utf8')).toBe('the real one')
@@ -147,9 +147,9 @@ describe('the check of installed dependencies', () => {
 
   it.each([
     ['another version', { ...installed, 'node_modules/pg': { version: '8.0.0' } }],
-    ['a package too many', { ...installed, 'node_modules/extra': { version: '1.0.0' } }],
-    ['a package too few', { 'node_modules/pg': { version: '8.23.1' } }],
-    ['nothing at all', {}],
+    ['an additional package', { ...installed, 'node_modules/extra': { version: '1.0.0' } }],
+    ['a missing package', { 'node_modules/pg': { version: '8.23.1' } }],
+    ['an empty tree', {}],
   ])('rejects %s', (_what, packages) => {
     expect(agrees(packages)).toBe(false)
   })
@@ -158,7 +158,7 @@ describe('the check of installed dependencies', () => {
     expect(agrees(installed, { platform: 'win32', arch: 'x64' })).toBe(false)
   })
 
-  it('stamps an install with its lock file and its platform', () => {
+  it('records the lock file and the platform of an install', () => {
     const stamp = stampOf({ lock, ...linux })
     expect(stampOf({ lock, ...linux })).toBe(stamp)
     expect(stampOf({ lock: `${lock}\n`, ...linux })).not.toBe(stamp)
@@ -173,7 +173,7 @@ describe('the advice when npm fails', () => {
     ['npm error code ENOSPC', 'disk is full'],
     ['npm error code EACCES', 'may not write'],
     ['npm error code ETARGET', "npm's own words"],
-  ])('%s', (output, advice) => {
+  ])('after "%s" mentions "%s"', (output, advice) => {
     expect(adviceFor(output)).toContain(advice)
   })
 })
@@ -190,7 +190,7 @@ describe('two launchers at the same time', () => {
 
   afterEach(() => rm(folder, { recursive: true }))
 
-  it('prepare one after the other', async () => {
+  it('prepare the dependencies one after the other', async () => {
     const events: string[] = []
     const setUp = (name: string) =>
       exclusively(claim, {
@@ -206,7 +206,7 @@ describe('two launchers at the same time', () => {
     expect(existsSync(claim)).toBe(false)
   })
 
-  it('continue when the one that held the claim was killed', async () => {
+  it('continue if the launcher that held the claim was killed', async () => {
     await mkdir(claim)
     const longAgo = new Date(Date.now() - 60_000)
     await utimes(claim, longAgo, longAgo)
@@ -217,7 +217,7 @@ describe('two launchers at the same time', () => {
     expect(existsSync(claim)).toBe(false)
   })
 
-  it('release the claim when the preparation fails', async () => {
+  it('release the claim if the preparation fails', async () => {
     const work = () => Promise.reject(new Error('no network'))
     await expect(exclusively(claim, { say: quietly, work })).rejects.toThrow('no network')
     expect(existsSync(claim)).toBe(false)

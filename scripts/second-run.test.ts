@@ -5,7 +5,7 @@ import { emptyDatabase } from '../server/test/support/database.ts'
 import { fingerprintOf, record } from '../server/test/support/record-statements.ts'
 import { covering, needsNoBrowser } from './second-run.mjs'
 
-describe('the files of the second run', () => {
+describe('the test files selected for the second run', () => {
   const all = [
     { file: 'quick', seconds: 1, statements: ['a', 'b'] },
     { file: 'slow', seconds: 60, statements: ['a', 'b', 'c'] },
@@ -13,35 +13,35 @@ describe('the files of the second run', () => {
     { file: 'pure', seconds: 1, statements: [] },
   ]
 
-  it('run every statement, in little time', () => {
+  it('execute every statement in little time', () => {
     expect(covering(all)).toEqual(['other', 'quick'])
   })
 
-  it('are the same for any order of the records', () => {
+  it('are the same for any order of the recorded files', () => {
     const same = ['x', 'y', 'z'].map((file) => ({ file, seconds: 1, statements: ['a'] }))
     expect(covering(same)).toEqual(['x'])
     expect(covering(same.toReversed())).toEqual(['x'])
   })
 
-  it('include the only one with a certain outcome, however long it takes', () => {
+  it('include the only file in which a statement has a certain outcome, however slow the file is', () => {
     const rare = { file: 'rare', seconds: 600, statements: ['40001 a'] }
     expect(covering([...all, rare])).toContain('rare')
   })
 })
 
-it('exclude the tests of pages', () => {
+it('the selection excludes browser tests from the second run', () => {
   const files = ['users-in-browser.test.ts', 'users.test.ts'].map((file) => ({ file }))
   expect(files.filter(needsNoBrowser)).toEqual([{ file: 'users.test.ts' }])
 })
 
-describe('a record', () => {
-  it('is the same for statements that differ only in numbers, ids and lengths of lists', () => {
+describe('the record of executed statements', () => {
+  it('is the same for statements that differ only in numbers, IDs and lengths of lists', () => {
     const one = fingerprintOf('select *\n  from journal_20261121 where id in ($1, $2, $3) limit 5')
     expect(one).toBe(fingerprintOf('select * from journal_20261122 where id in ($1,$2) limit 10'))
     expect(one).not.toBe(fingerprintOf('select * from journal_20261121 where id = $1 limit 5'))
   })
 
-  it("contains the service's statements with their results, and none of the test", async () => {
+  it('contains the statements of the service with their results, and no statements of the test', async () => {
     const noted = new Set<string>()
     const database = await emptyDatabase()
     onTestFinished(await record((line) => void noted.add(line)))

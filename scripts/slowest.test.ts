@@ -1,11 +1,11 @@
-/** The report of a run about its slow files. */
+/** Tests the report about the slow files of a run. */
 import { expect, it } from 'vitest'
 import { slowest } from './slowest.ts'
 
 const timed = (count: number, seconds: number) =>
   Array.from({ length: count }, (_, index) => ({ name: `n${index}`, ms: seconds * 1000 + index }))
 
-it('names the ten slowest files and tests of a long run, the slowest first', () => {
+it('the reporter lists the ten slowest files and tests of a long run, the slowest first', () => {
   const lines = slowest(timed(12, 5), timed(30, 1))
   expect(lines).toHaveLength(22)
   expect(lines[0]).toBe('Slowest of 12 files:')
@@ -14,6 +14,6 @@ it('names the ten slowest files and tests of a long run, the slowest first', () 
   expect(lines.at(-1)).toMatch(/ 1\.0 s {2}n20$/)
 })
 
-it('reports nothing for a short run', () => {
+it('the reporter prints nothing for a short run', () => {
   expect(slowest(timed(12, 4.9), timed(30, 1))).toEqual([])
 })

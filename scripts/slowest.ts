@@ -2,7 +2,7 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
 const SHOWN = 10
-/** The minimum total seconds of all files for which the report is printed. */
+/** The report is printed only if the total time of all files is at least this many seconds. */
 const LONG_RUN = 60
 
 interface Timed {

@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { expect, onTestFinished, test } from 'vitest'
 
-test('starts the service with the launcher, and stops both on a signal', async () => {
+test('npm starts the service with the launcher, and a signal stops both', async () => {
   const dataDir = await mkdtemp('/tmp/wardkeep-launch-')
-  // If root runs this test, the database's account must be able to enter the folder.
+  // If root runs this test, the account of the database must be able to enter the folder.
   await chmod(dataDir, 0o711)
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
   const launcher = spawn(process.execPath, ['scripts/launch.mjs', 'start'], {
@@ -25,7 +25,7 @@ test('starts the service with the launcher, and stops both on a signal', async (
   expect(await ended).toEqual([0, null])
 })
 
-test('runs a service command through npm, without output of the launcher', () => {
+test('npm runs a command of the service without output of the launcher', () => {
   const args = ['run', 'wardkeep', '--silent', '--', 'backup', 'identity']
   const run = (ENCRYPTION_KEY: string) =>
     spawnSync('npm', args, { env: { ...process.env, ENCRYPTION_KEY }, encoding: 'utf8' })

@@ -19,14 +19,14 @@ function write(file: string, text: string): string {
   return module
 }
 
-it('finds the use of a database through any number of test modules', () => {
+it('sorting test files finds that a test uses a database, through any number of imported test modules', () => {
   write('server/test/support/database.ts', "import pg from 'pg'\n")
   write('server/test/users/scene.ts', "import { x } from '../support/database.ts'\n")
   const module = write('server/test/users/a.test.ts', "import {\n  y,\n} from './scene.ts'\n")
   expect(kindOf(module)).toBe('service')
 })
 
-it('ranks a started process above a database', () => {
+it('sorting test files classifies a test that uses a database and starts a process as a process test', () => {
   write('server/test/support/database.ts', "import { spawn } from 'node:child_process'\n")
   const module = write(
     'server/test/a.test.ts',
@@ -35,7 +35,7 @@ it('ranks a started process above a database', () => {
   expect(kindOf(module)).toBe('process')
 })
 
-it('ignores imports of types and of the service itself', () => {
+it('sorting test files ignores type imports and imports of the service itself', () => {
   write('server/src/users.ts', "import { spawn } from 'node:child_process'\n")
   const module = write(
     'server/src/users.test.ts',
@@ -44,7 +44,7 @@ it('ignores imports of types and of the service itself', () => {
   expect(kindOf(module)).toBe('unit')
 })
 
-it('sorts each test file of a tree into one project', () => {
+it('sorting test files assigns each test file to exactly one project', () => {
   write('scripts/a.test.ts', "import { spawn } from 'node:child_process'\n")
   write('client/src/b.test.ts', '')
   expect(testFiles(root)).toEqual({

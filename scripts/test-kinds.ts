@@ -3,8 +3,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 
 /**
- * The needs of a test file: nothing (`unit`), a database (`service`), or processes of its own (`process`),
- * such as commands, embedded servers and browsers.
+ * The needs of a test file: no resources (`unit`), a database (`service`), or separate processes (`process`), such as
+ * commands, embedded servers and browsers.
  */
 export type TestKind = 'unit' | 'service' | 'process'
 
@@ -16,7 +16,7 @@ const STARTS_PROCESSES =
 /** Modules that open a database of the run. */
 const OPENS_DATABASES = /\/support\/(?:database|server-address)\.ts$/
 
-/** Service tests that must run in the project `process`, each with the reason. */
+/** Service tests that must run in the `process` project, each with the reason. */
 const ALONE: Readonly<Record<string, string>> = {
   'server/src/platform/crypto/passwords.test.ts':
     'It spies on argon2 by vi.mock, which does not reach modules that another file has loaded.',
@@ -53,7 +53,7 @@ function kindOfImport(from: string, specifier: string, known: Map<string, TestKi
   return isOfTests(module) ? kindOf(module, known) : 'unit'
 }
 
-/** Returns true for test modules. Imports of the service itself do not decide the kind of its tests. */
+/** Returns true for test modules. The service's own modules do not determine the kind of a test that imports them. */
 const isOfTests = (module: string): boolean =>
   existsSync(module) && /\/(?:test|scripts)\/.*\.m?[jt]s$|\.test\.ts$/.test(module)
 

@@ -3,11 +3,11 @@ import { overBudget } from './test-limits.ts'
 
 const file = { name: 'a.test.ts', seconds: 20, services: 3 }
 
-it('accepts files within the budget', () => {
+it('the budget check accepts files within the budget', () => {
   expect(overBudget([file], {})).toEqual([])
 })
 
-it('names each file that takes too long or opens too many services', () => {
+it('the budget check reports each file that takes too long or opens too many services', () => {
   const lines = overBudget(
     [
       { ...file, seconds: 20.1 },
@@ -18,13 +18,13 @@ it('names each file that takes too long or opens too many services', () => {
   expect(lines).toEqual(['a.test.ts took 20.1 s of 20 s.', 'b.test.ts opened 4 services of 3.'])
 })
 
-it('applies the budget of a named exception', () => {
+it('the budget check applies the higher budget of a listed exception', () => {
   const exceptions = { 'a.test.ts': { services: 5 } }
   expect(overBudget([{ ...file, services: 5 }], exceptions)).toEqual([])
   expect(overBudget([{ ...file, services: 6, seconds: 21 }], exceptions)).toHaveLength(2)
 })
 
-it('allows every file more time if the whole run is slow', () => {
+it('the budget check allows every file more time if the whole run is slow', () => {
   const others = Array.from({ length: 200 }, (_, i) => ({ ...file, name: `${i}.test.ts` }))
   const measured = { ...file, name: 'slow.test.ts' }
   expect(overBudget([...others, { ...measured, seconds: 40 }], {})).toEqual([])

@@ -1,4 +1,4 @@
-/** A reporter that holds test files to a budget. In CI a file over its budget fails the run. */
+/** A reporter that enforces a budget for test files. In CI, a file over its budget fails the run. */
 import type { Reporter, TestModule } from 'vitest/node'
 
 /** The maximum seconds for a test file. */

@@ -1780,6 +1780,7 @@ CREATE TABLE sessions (
   ended_at timestamp(3) with time zone,
   end_reason text,
   is_console boolean DEFAULT false NOT NULL,
+  confirmed_until timestamp(3) with time zone,
   CONSTRAINT sessions_pkey PRIMARY KEY (id),
   CONSTRAINT sessions_tenant_id_id_key UNIQUE (tenant_id, id),
   CONSTRAINT sessions__user FOREIGN KEY (tenant_id, user_id) REFERENCES users(tenant_id, id) ON DELETE CASCADE

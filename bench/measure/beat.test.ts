@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { atABeat } from './beat.ts'
 
 describe('calls at a fixed rate', () => {
-  it('start even if the previous call is pending, and all are awaited', async () => {
+  it('start even while the previous call is still running, and all calls are awaited', async () => {
     const held: (() => void)[] = []
     const beat = await atABeat(1, 0.02, (turn) => {
       const answer = new Promise<number>((resolve) => held.push(() => resolve(200)))
@@ -14,7 +14,7 @@ describe('calls at a fixed rate', () => {
     expect(beat.answers).toEqual({ '200': 20 })
   })
 
-  it('are timed from when they were due, so that the first call of an outage has the longest time', async () => {
+  it('are measured from their scheduled time, so the first call of an outage takes longest', async () => {
     const held: (() => void)[] = []
     const { ms } = await atABeat(5, 0.05, () => {
       const answer = new Promise<number>((resolve) => held.push(() => resolve(200)))
@@ -24,7 +24,7 @@ describe('calls at a fixed rate', () => {
     expect(ms.toSorted((a, b) => b - a)).toEqual(ms)
   })
 
-  it('count failures as missing responses', async () => {
+  it('count failed calls as missing responses', async () => {
     const { answers } = await atABeat(1, 0.004, async (turn) => {
       if (turn % 2 === 0) throw new Error('reset')
       return 503

@@ -8,12 +8,12 @@ nodejs_eventloop_lag_max_seconds 0.010125311
 nodejs_eventloop_lag_mean_seconds 0.0101`
 
 describe('the delay of the event loop', () => {
-  it('is read from the metrics, in milliseconds', () => {
+  it('is read in milliseconds from the metrics response', () => {
     expect(holdOf(METRICS)).toBeCloseTo(10.125)
     expect(holdOf('nodejs_eventloop_lag_max_seconds{node="1"} 1.5\n')).toBe(1500)
   })
 
-  it('causes an error if it is missing from the metrics', () => {
+  it('throws an error if the metrics response does not contain the delay', () => {
     expect(() => holdOf('up 1')).toThrow('nothing of the event loop')
     expect(() => holdOf('nodejs_eventloop_lag_max_seconds NaN')).toThrow('nothing')
   })

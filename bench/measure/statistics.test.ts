@@ -1,30 +1,30 @@
 import { describe, expect, it } from 'vitest'
 import { median, outcomeOf, percentile } from './statistics.ts'
 
-describe('the statistics of a measurement', () => {
-  it('returns the middle of an odd number of values, in any order', () => {
+describe('the statistics functions', () => {
+  it('return the middle value of an odd number of values, in any order', () => {
     expect(median([9, 1, 100])).toBe(9)
   })
 
-  it('returns the mean of the two middle values of an even number', () => {
+  it('return the mean of the two middle values of an even number of values', () => {
     expect(median([4, 1, 2, 100])).toBe(3)
   })
 
-  it('sorts values as numbers, not as text', () => {
+  it('sort values as numbers, not as text', () => {
     expect(median([10, 9, 100])).toBe(10)
   })
 
-  it('does not change the order of the given values', () => {
+  it('do not change the order of the given values', () => {
     const values = [3, 1, 2]
     median(values)
     expect(values).toEqual([3, 1, 2])
   })
 
-  it('returns no median for an empty list', () => {
+  it('return no median for an empty list', () => {
     expect(() => median([])).toThrow(RangeError)
   })
 
-  it('finds the value that a given share of the values does not exceed', () => {
+  it('find the value that a given share of the values does not exceed', () => {
     const values = Array.from({ length: 200 }, (_, index) => 200 - index)
     expect(percentile(values, 0.5)).toBe(100)
     expect(percentile(values, 0.99)).toBe(198)
@@ -33,7 +33,7 @@ describe('the statistics of a measurement', () => {
     expect(() => percentile([], 0.5)).toThrow(RangeError)
   })
 
-  it('compares within a round, so that a slow round has little effect', () => {
+  it('compare measurements of the same round, so that one slow round barely changes the result', () => {
     const rounds = [
       { ours: 60, baseline: 100 },
       { ours: 6, baseline: 10 },
@@ -42,7 +42,7 @@ describe('the statistics of a measurement', () => {
     expect(outcomeOf(rounds)).toEqual({ ours: 60, baseline: 100, ratio: 0.6 })
   })
 
-  it('rejects a round in which the baseline completed nothing', () => {
+  it('reject a round in which the baseline completed no call', () => {
     const rounds = [
       { ours: 60, baseline: 100 },
       { ours: 60, baseline: 0 },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { isMet, perSecond, tableOf } from './table.ts'
 
 describe('the table of results', () => {
-  it('meets an aim that is reached exactly, from either side', () => {
+  it('counts an aim as met if the ratio equals the minimum or the maximum', () => {
     expect(isMet({ ratio: 0.6, aim: { atLeast: 0.6 } })).toBe(true)
     expect(isMet({ ratio: 0.59, aim: { atLeast: 0.6 } })).toBe(false)
     expect(isMet({ ratio: 1.5, aim: { atMost: 1.5 } })).toBe(true)

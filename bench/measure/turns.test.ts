@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { byTurns, timesAsFast } from './turns.ts'
 
-describe('work in turns', () => {
-  it('reverses the order from one round to the next', async () => {
+describe('scenarios that take turns', () => {
+  it('run in the reverse order in every second round', async () => {
     const done: string[] = []
     const work = (name: string, seconds: number) => async () => {
       done.push(name)
@@ -13,7 +13,7 @@ describe('work in turns', () => {
     expect(rounds).toEqual([1, 2, 3].map(() => ({ ours: 1, theirs: 2 })))
   })
 
-  it('takes the median of the ratios, and not the ratio of the medians', () => {
+  it('are compared by the median of the ratios, not by the ratio of the medians', () => {
     const rounds = [
       { ours: 1, theirs: 1 },
       { ours: 2, theirs: 8 },

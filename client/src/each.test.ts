@@ -1,4 +1,4 @@
-/** Iteration over lists, with an HTTP server that returns pages like the service. */
+/** Tests iteration over lists with an HTTP server that returns pages as the service does. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, expectTypeOf, test } from 'vitest'
@@ -33,7 +33,7 @@ beforeEach(() => {
   seen.length = 0
 })
 
-test('yields the records of all pages in order', async () => {
+test('each() yields the records of all pages in order', async () => {
   const params = { query: { role: 'nurse', limit: 2 } } as const
   const users = await Array.fromAsync(api.each('/api/admin/users', { params }))
   expect(users.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6])
@@ -45,18 +45,18 @@ test('yields the records of all pages in order', async () => {
   ])
 })
 
-test('fetches a page only when its records are needed', async () => {
+test('each() fetches a page only when its records are needed', async () => {
   for await (const _ of api.each('/api/patients')) break
   expect(seen).toEqual(['/api/patients?limit=100'])
 })
 
-test('fills in the parameters of the path', async () => {
+test('each() fills in the path parameters', async () => {
   const params = { path: { webhook_id: 7 } }
   for await (const _ of api.each('/api/webhooks/{webhook_id}/deliveries', { params })) break
   expect(seen).toEqual(['/api/webhooks/7/deliveries?limit=100'])
 })
 
-test("throws the service's error when a page is refused", async () => {
+test('each() throws the error of the service if the service rejects a page request', async () => {
   const ids: number[] = []
   const reading = (async () => {
     for await (const { id } of api.each('/api/admin/audit')) ids.push(id)
@@ -66,7 +66,7 @@ test("throws the service's error when a page is refused", async () => {
   expect(ids).toEqual([1, 2])
 })
 
-test('accepts only lists, and no parameter that chooses a page', () => {
+test('the types of each() reject paths that are not lists and parameters that choose a page', () => {
   // @ts-expect-error The path of a webhook needs its id.
   expectTypeOf(api.each).toBeCallableWith('/api/webhooks/{webhook_id}/deliveries')
   // @ts-expect-error `each` chooses the pages.

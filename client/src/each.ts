@@ -24,7 +24,7 @@ export type ItemOf<Path extends ListPath> = PageOf<Path>['items'][number]
 
 type ParametersOf<Path extends ListPath> = paths[Path]['get']['parameters']
 
-/** The parameters of a list, without those that choose a page. */
+/** The parameters of a list, except those that select a page. */
 export interface ListInit<Path extends ListPath> {
   params: {
     query?: Omit<NonNullable<ParametersOf<Path>['query']>, 'page' | 'after'>

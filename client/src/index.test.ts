@@ -1,4 +1,4 @@
-/** The client against a server that speaks HTTP like the service: calls, failures and renewal of tokens. */
+/** Tests the client with a server that speaks HTTP as the service does: calls, failures and renewal of tokens. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -89,7 +89,7 @@ function drip(response: ServerResponse): void {
   more = () => response.end('}')
 }
 
-/** Returns the valid tokens. */
+/** Returns the tokens that are currently valid. */
 const now = (): Tokens => ({ access_token: good.access, refresh_token: good.refresh })
 
 /** Creates a client whose access token has expired. */
@@ -113,7 +113,7 @@ describe('a call', () => {
     ])
   })
 
-  test('cannot leave its path', async () => {
+  test('escapes its path parameters, so that they cannot change the path', async () => {
     const api = createClient({ baseUrl })
     await api.DELETE('/api/auth/sessions/{jti}', { params: { path: { jti: '../a/b?c' } } })
     expect(seen[0]?.url).toBe('/api/auth/sessions/..%2Fa%2Fb%3Fc')
@@ -132,7 +132,7 @@ describe('a call', () => {
     [502, { detail: 'HTTP 502' }],
     [503, '<h1>away</h1>'],
   ])(
-    'always returns an error for failures, also those of a proxy: %i',
+    'returns an error for every failure, including failures of a proxy: %i',
     async (dept_id, expected) => {
       const { data, error } = await createClient({ baseUrl }).DELETE(
         '/api/admin/departments/{dept_id}',
@@ -143,7 +143,7 @@ describe('a call', () => {
     },
   )
 
-  test('follows no redirect, which would receive the token', async () => {
+  test('follows no redirect, because the target would receive the token', async () => {
     const call = late().DELETE('/api/admin/departments/{dept_id}', {
       params: { path: { dept_id: 307 } },
     })
@@ -151,7 +151,7 @@ describe('a call', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/api/admin/departments/307'])
   })
 
-  test('can be aborted, and uses the given fetch', async () => {
+  test('can be aborted, and uses the fetch function of the caller', async () => {
     const api = createClient({ baseUrl, fetch: (request) => fetch(request) })
     const signal = AbortSignal.abort(new Error('enough'))
     await expect(api.GET('/healthz', { signal })).rejects.toThrow('enough')
@@ -180,7 +180,7 @@ describe('a call', () => {
     void (() => api.GET('/api/admin/nothing'))
   })
 
-  test('may omit fields for which the service has a default', async () => {
+  test('may omit request fields for which the service has a default', async () => {
     const api = createClient({ baseUrl })
     await api.POST('/api/admin/backup/restore', { body: { backup_id: 'b-1' } })
     await api.POST('/api/patients/search', { body: {} })
@@ -189,7 +189,7 @@ describe('a call', () => {
 })
 
 describe('a session', () => {
-  test('starts with the sign-in, and applies to every later call', async () => {
+  test('starts with the sign-in, and its token is sent with every later call', async () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     const { data } = await api.signIn({ email: 'a@b.test', password: 'secret' })
@@ -199,7 +199,7 @@ describe('a session', () => {
     expect(kept).toEqual([{ access_token: 'access-1', refresh_token: 'refresh-1' }])
   })
 
-  test('renews an expired token, and sends the call with its body again', async () => {
+  test('renews an expired token, and repeats the call with its body', async () => {
     const body = { theme: 'dark' as const }
     expect((await late().PUT('/api/preferences/theme', { body })).response.status).toBe(200)
     expect(seen).toEqual([
@@ -235,7 +235,7 @@ describe('a session', () => {
     expect(seen.at(-1)?.token).toBeNull()
   })
 
-  test.each([429, 503])('survives a response of %i to its renewal', async (status) => {
+  test.each([429, 503])('continues after the response %i to a token renewal', async (status) => {
     const api = late()
     refreshStatus = status
     expect((await api.GET('/api/users/me')).response.status).toBe(status)
@@ -257,7 +257,7 @@ describe('a session', () => {
     expect(kept.at(-1)).toBeNull()
   })
 
-  test.each([429, 503])('survives a sign-out with a response of %i', async (status) => {
+  test.each([429, 503])('continues after the response %i to a sign-out', async (status) => {
     const kept: (Tokens | null)[] = []
     const api = createClient({ baseUrl, onTokens: (tokens) => kept.push(tokens) })
     await api.signIn({ email: 'a@b.test', password: 'secret' })
@@ -274,7 +274,7 @@ describe('a session', () => {
     expect(kept.at(-1)).toBeNull()
   })
 
-  test('survives a sign-out without a response', async () => {
+  test('continues if a sign-out gets no response', async () => {
     let isCut = false
     const send = (request: Request) =>
       isCut ? Promise.reject(new TypeError('cut')) : fetch(request)
@@ -286,7 +286,7 @@ describe('a session', () => {
     expect(seen.at(-1)).toMatchObject({ url: '/api/auth/logout', token: 'Bearer access-1' })
   })
 
-  test('ends when the sign-out reports that no session exists, and reports the end once', async () => {
+  test('ends if the sign-out reports that no session exists, and reports its end once', async () => {
     const kept: (Tokens | null)[] = []
     const api = createClient({
       baseUrl,
@@ -338,9 +338,9 @@ describe('a session that ended or was replaced by another session', () => {
     seen.filter(({ url }) => url === path).map(({ token }) => token)
 
   test.each([
-    ['its renewal comes late', '/api/auth/refresh', 200],
-    ['the end of it comes late', '/api/auth/refresh', 401],
-    ['the 401 itself comes late', '/api/preferences/theme', 200],
+    ['the response to its renewal arrives late', '/api/auth/refresh', 200],
+    ['the refusal of its renewal arrives late', '/api/auth/refresh', 401],
+    ['the 401 response to its call arrives late', '/api/preferences/theme', 200],
   ])(
     'sends no call as another user, and keeps the tokens of the new session: %s',
     async (_, path, status) => {

@@ -25,7 +25,7 @@ export interface ClientOptions {
   baseUrl: string
   /** The tokens of an earlier sign-in, to continue its session. */
   tokens?: Tokens
-  /** Receives every new pair of tokens, and null when the session has ended. Save them here. */
+  /** Receives every new pair of tokens, so that the caller can store them. Receives null when the session has ended. */
   onTokens?: (tokens: Tokens | null) => void
   fetch?: (request: Request) => Promise<Response>
 }
@@ -35,8 +35,8 @@ export interface Client extends FetchClient<paths> {
   signIn(credentials: Credentials): ReturnType<typeof login>
   /**
    * Ends the session, or all sessions of the user with `all_devices`. Returns the response of `POST /api/auth/logout`.
-   * Drops the tokens if the session has ended, by this call or earlier (401). After any other error the session stays,
-   * and the call can be repeated.
+   * Drops the tokens if the session has ended, through this call or earlier (401). After any other error the session
+   * stays active, and the call can be repeated.
    */
   signOut(options?: { all_devices?: boolean }): ReturnType<typeof logout>
   /**
@@ -65,7 +65,7 @@ export function createClient(options: ClientOptions): Client {
     baseUrl,
     fetch: async (request) => withReason(await session.fetch(request)),
     headers: { accept: 'application/json' },
-    // The service never redirects. Any other server that does would receive the token.
+    // Follows no redirect. The service never redirects, and any other server would receive the token.
     redirect: 'error',
   })
   return Object.assign(api, {
@@ -81,14 +81,14 @@ export function createClient(options: ClientOptions): Client {
       const refresh_token = own?.tokens.refresh_token ?? null
       const answer = await logout(api, { refresh_token, all_devices })
       const { ok, status } = answer.response
-      // A session that is still active keeps its tokens, so that it can be ended later.
+      // Keeps the tokens of a session that is still active, so that it can be ended later.
       if (own && (ok || status === 401)) session.end(own)
       return answer
     },
   })
 }
 
-/** Adds an error to a refusal without a body, as from a proxy, because callers detect failures by `error`. */
+/** Adds an error to a refusal without a body, for example from a proxy. Callers detect failures by `error`. */
 async function withReason(answer: Response): Promise<Response> {
   if (answer.ok || (await answer.clone().text()) !== '') return answer
   const { status, statusText } = answer

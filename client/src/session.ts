@@ -46,7 +46,8 @@ export function openSession({ tokens, onTokens, send, refreshUrl }: SessionOptio
   }
 
   /**
-   * Returns undefined after the tokens were renewed or the session has ended, otherwise the response with the error.
+   * Renews the tokens. Returns undefined if that succeeded or the session has ended, otherwise the response with the
+   * error.
    */
   async function renew(of: SignedIn): Promise<Response | undefined> {
     const answer = await send(
@@ -77,7 +78,7 @@ export function openSession({ tokens, onTokens, send, refreshUrl }: SessionOptio
       if (!current) return send(request)
       const own = current
       const used = own.tokens
-      // The copy keeps the body for a second attempt.
+      // The copy keeps the body, in case the request has to be sent again.
       const again = request.clone()
       const answer = await send(withToken(request, used))
       if (!isExpired(answer)) return answer

@@ -1,4 +1,7 @@
-/** The routes of the console, and their reaction to the session: the guard, the sign-out and the return to the page. */
+/**
+ * The routes of the console. Guards the pages, redirects to the sign-in page when the session ends, and returns to the
+ * page afterwards.
+ */
 import { type Query, QueryClientProvider } from '@tanstack/react-query'
 import {
   createRootRoute,
@@ -24,7 +27,7 @@ import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
 import { partsRoute, signedInRoutes } from './shell/routes.tsx'
 
-/** The longest wait for the welcome data before the form shows without them. */
+/** How long to wait for the welcome data before the form is shown without them. */
 const WELCOME_WAIT_MS = 3000
 
 const rootRoute = createRootRoute({
@@ -63,8 +66,8 @@ const personRoute = createRoute({
 })
 
 /**
- * Hides the page and redirects to the sign-in page once the session has ended. While the service is unavailable the
- * state of the session is unknown, and the page reports the failure.
+ * Renders nothing of the page once the session has ended, and redirects to the sign-in page. While the service is
+ * unavailable, the state of the session is unknown, and the page shows the failure.
  */
 function ForPerson() {
   return useSessionState().status === 'signed-out' ? <ToSignIn /> : <Outlet />
@@ -75,7 +78,10 @@ function ToSignIn() {
   return null
 }
 
-/** The parent of every page with the shell: for users who need not change a password or set up a second factor. */
+/**
+ * The parent of every page with the shell. Users must first have changed an assigned password and set up a required
+ * second factor.
+ */
 const shellRoute = createRoute({
   getParentRoute: () => personRoute,
   id: 'shell',
@@ -93,7 +99,7 @@ const entryRoute = createRoute({
   id: 'entry',
   loader: async () => {
     if (queries.getQueryData(welcomeQuery.queryKey)) return
-    // An unavailable or slow service must not keep visitors from the form.
+    // Shows the form to visitors even if the service is unavailable or slow.
     const welcome = await Promise.race([
       queries.fetchQuery({ ...welcomeQuery, retry: false }).catch(() => undefined),
       new Promise<undefined>((resolve) => setTimeout(resolve, WELCOME_WAIT_MS)),
@@ -194,7 +200,10 @@ declare module '@tanstack/react-router' {
   }
 }
 
-/** Redirects to the sign-in page. Signing in there returns to this page, unless the user signed out deliberately. */
+/**
+ * Redirects to the sign-in page. After the sign-in the user returns to this page, unless the user signed out on
+ * purpose.
+ */
 function leaveForSignIn(): void {
   const state = session.state()
   const { href, search } = router.latestLocation
@@ -204,7 +213,7 @@ function leaveForSignIn(): void {
   void router.navigate({ to: '/sign-in', search: readNext({ next }), replace: true })
 }
 
-/** True for data of a user. The welcome data are the same for everyone, so they stay in the cache. */
+/** True for cached data that belongs to a user. The welcome data is the same for everyone, so it stays in the cache. */
 const isOfPerson = ({ queryKey }: Query): boolean => queryKey[0] !== welcomeQuery.queryKey[0]
 
 function followSession(): void {
@@ -222,7 +231,7 @@ function followSession(): void {
 
 session.subscribe(followSession)
 
-/** The console. */
+/** The whole console: its routes, the cache and the session. */
 export function App() {
   return (
     <QueryClientProvider client={queries}>

@@ -12,7 +12,7 @@ watchLinkToken()
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no element with the id root')
 createRoot(root, {
-  // The pages show errors of the service. All other errors are faults of the console.
+  // The pages themselves show errors of the service. Any other error is a fault of the console.
   onCaughtError: (error) => {
     if (!(error instanceof ApiError)) reportError(error)
   },

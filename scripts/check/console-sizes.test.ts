@@ -5,7 +5,7 @@ const sizesOf = (sizes: Record<string, number>) =>
   new Map(Object.entries(sizes).map(([file, kB]) => [file, kB * 1000]))
 
 describe('the size check of the console', () => {
-  it('treats the only entry of an app without lazy pages as its sign-in page', () => {
+  it('treats the only entry file as the sign-in page if the app has no lazy pages', () => {
     const manifest: Manifest = { 'index.html': { file: 'assets/index.js', isEntry: true } }
     expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125 }))).toEqual([])
     expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125.1 }))).toEqual([
@@ -13,7 +13,7 @@ describe('the size check of the console', () => {
     ])
   })
 
-  /** An app that loads its shell lazily, and its other pages from the shell. */
+  /** An app that loads its shell on demand. The shell loads the other pages. */
   const app: Manifest = {
     'index.html': {
       file: 'assets/index.js',
@@ -52,7 +52,7 @@ describe('the size check of the console', () => {
     'assets/audit.css': 4,
   }
 
-  it('excludes the styles of the gallery of parts', () => {
+  it('excludes the styles of the component gallery', () => {
     const gallery = { file: 'assets/gallery.js', css: ['assets/gallery.css'] }
     const manifest = { ...app, 'src/pages/parts-gallery/gallery.tsx': gallery }
     expect(tooLarge(manifest, sizesOf({ ...FITTING, 'assets/gallery.css': 1 }))).toEqual([])

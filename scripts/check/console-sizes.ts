@@ -18,12 +18,13 @@ export const BUDGET = { signIn: 125, firstList: 145, furtherPage: 15, styles: 12
 
 const SIGN_IN = /\/sign-in\b/
 const FIRST_LIST = /\/users\b/
-/** The gallery of parts, which is for developers only. No link leads there. */
+/** The gallery of parts. It is for developers only, and no page links to it. */
 const GALLERY = /\/parts-gallery\//
 const FONT = /\.(?:woff2?|ttf|otf|eot)$/
 
 /**
- * A page, with the chunks that are loaded before its own: those of the app, and of the modules that import the page.
+ * A page, and the chunks that are loaded before the page's own chunk: those of the app, and those of the modules that
+ * import the page.
  */
 interface LazyPage {
   source: string

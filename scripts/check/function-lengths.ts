@@ -27,7 +27,7 @@ export function tooLongFunctions(files: readonly string[]): string[] {
 
 /**
  * Returns every function of a source text, outermost first. Blank lines count. Calls of `operation` do not count,
- * because a table of operations is data and as long as the interface.
+ * because a table of operations is data and grows with the interface.
  */
 export function functionsOf(file: string, text: string): FunctionLength[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true)
@@ -43,7 +43,7 @@ export function functionsOf(file: string, text: string): FunctionLength[] {
       for (const entry of around) entry.all -= lines
       if (holder) holder.own -= lines
     } else if (isFunction(node)) {
-      // The lines of a one-line function are not subtracted from the enclosing function.
+      // Does not subtract the lines of a one-line function from the enclosing function.
       if (holder && lines > 1) holder.own -= lines
       const entry = { name: nameOf(node), line, own: lines, all: lines }
       found.push(entry)

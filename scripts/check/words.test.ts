@@ -4,7 +4,7 @@ import { refusedWords } from './words.ts'
 const found = (file: string, content: string) =>
   refusedWords(file, content).map(({ line, text }) => `${line}: ${text}`)
 
-test('finds refused words in comments and titles, with their lines', () => {
+test('the check of words finds refused words in comments and test titles, and reports their lines', () => {
   const code = `/** Returns one. */
 const one = 1 // meanwhile
 /**
@@ -22,15 +22,15 @@ test.each([1])('is no number', () => {})`
   ])
 })
 
-test('leaves code and strings alone', () => {
+test('the check of words ignores refused words in code and strings', () => {
   expect(found('a.ts', `const text = 'meanwhile'\nconst whoever = 1`)).toEqual([])
 })
 
-test('accepts what names a missing thing, a comparison or an end', () => {
+test('the check of words accepts "no" before a missing thing, in a comparison and in "no longer"', () => {
   const text = 'There is no key. It is no longer used. It has no more than ten.'
   expect(found('a.md', text)).toEqual([])
 })
 
-test('reads documents without their code', () => {
+test('the check of words ignores code blocks and code words in documents', () => {
   expect(found('a.md', 'Sealed `anew`.\n\n```sh\nanew\n```\n\nSealed anew.')).toEqual(['7: anew'])
 })

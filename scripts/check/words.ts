@@ -1,4 +1,7 @@
-/** Finds words that the project does not use in comments, test titles, messages and documents. A floor, not the goal. */
+/**
+ * Finds words that the project does not use in comments, test titles, messages and documents. A text without such words
+ * can still be hard to read.
+ */
 
 /** Words and phrases to refuse, each with what to write instead. */
 const REFUSED: readonly (readonly [pattern: RegExp, instead: string])[] = [
@@ -15,9 +18,9 @@ const REFUSED: readonly (readonly [pattern: RegExp, instead: string])[] = [
   [/\blet(?:s|ting)? go of\b/i, 'release'],
   [/\b(?:tells?|told) (?:of|about)\b/i, 'report, notify, log'],
 ]
-/** "There is no …" names what is missing, so it may stand. */
+/** "There is no …" is allowed, because it names a thing that is missing. */
 const ALLOWED = /\b(?:there|it) (?:is|are|was|were) no\b/gi
-/** Doc comments start with a verb in the third person or a noun. */
+/** The words that must not open a doc comment. Doc comments start with a verb in the third person or a noun. */
 const OPENING = /^(?:Of|What|Who|Whose|That|Which)\b/
 
 export interface RefusedWord {
@@ -48,7 +51,7 @@ export function refusedWords(file: string, content: string): RefusedWord[] {
   })
 }
 
-/** The comments and the titles of tests. */
+/** Returns the comments and the titles of tests. */
 function piecesOf(code: string): Piece[] {
   const lineAt = (index: number) => code.slice(0, index).split('\n').length
   const comments = [...code.matchAll(/\/\*\*?([\s\S]*?)\*\/|(?<=^|\s)\/\/ (.*)$/gm)].map(
@@ -64,7 +67,7 @@ function piecesOf(code: string): Piece[] {
   return [...comments, ...titles]
 }
 
-/** A document by lines, without code. */
+/** Returns a document line by line, without code. */
 function proseOf(document: string): Piece[] {
   const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
   return document

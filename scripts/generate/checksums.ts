@@ -1,4 +1,4 @@
-/** The committed checksums of migrations, which freeze each migration from its first commit on. */
+/** The committed checksums of migrations. A migration cannot change after its first commit. */
 import { readFile } from 'node:fs/promises'
 import { type Migration, readMigrations } from '../../server/src/platform/schema/migrate.ts'
 

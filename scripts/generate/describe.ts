@@ -30,7 +30,7 @@ export async function describe(): Promise<Description> {
     const embedded = await startEmbedded({ dataDir, log, settings: { fsync: 'off' } })
     try {
       await migrate(embedded.connection, log)
-      // Read before the service creates today's partitions, which are not part of the migrations.
+      // Reads the schema before the service creates today's partitions, because the migrations do not create them.
       const schema = await schemaOf(embedded.connection)
       return { ...(await interfaceOf(embedded.connection, dataDir)), schema }
     } finally {

@@ -46,8 +46,8 @@ function prepare() {
 
 const countBuilds = async () => (await readFile(path.join(root, 'builds'), 'utf8')).length
 
-describe('the console', () => {
-  it('is built when it is missing, and reused while its sources stay the same', async () => {
+describe('the launcher', () => {
+  it('builds the console if it is missing, and reuses it while its sources stay the same', async () => {
     expect(isConsoleBuilt(root)).toBe(false)
     expect(await prepare()).toBeUndefined()
     expect(await prepare()).toBeUndefined()
@@ -63,34 +63,34 @@ describe('the console', () => {
     'console/vite.config.ts',
     'console/package.json',
     'package-lock.json',
-  ])('is built again when %s changes', async (file) => {
+  ])('builds the console again if %s changes', async (file) => {
     await prepare()
     await write(file, 'changed')
     expect(isConsoleBuilt(root)).toBe(false)
   })
 
-  it('is not built again for other changes', async () => {
+  it('does not build the console again for other changes', async () => {
     const stamp = consoleStamp(root)
     await write('server/src/app.ts', 'changed')
     await write('console/dist/index.html', 'changed')
     expect(consoleStamp(root)).toBe(stamp)
   })
 
-  it('has another stamp when a file is renamed', async () => {
+  it('computes another stamp if a source file of the console is renamed', async () => {
     const stamp = consoleStamp(root)
     await rm(path.join(root, 'console/src/pages/users.tsx'))
     await write('console/src/pages/people.tsx', 'users')
     expect(consoleStamp(root)).not.toBe(stamp)
   })
 
-  it('is built once by launchers that run at the same time', async () => {
+  it('builds the console once if several launchers run at the same time', async () => {
     expect(await Promise.all([prepare(), prepare(), prepare()])).toEqual(Array(3).fill(undefined))
     expect(await countBuilds()).toBe(1)
   })
 })
 
-describe('a build that fails', () => {
-  it('returns the reason without a stack, and leaves no outdated console', async () => {
+describe('a failed build of the console', () => {
+  it('reports the reason without a stack trace, and leaves no outdated console', async () => {
     await prepare()
     await write('scripts/build-console.mjs', 'throw new Error("unexpected token in users.tsx")')
     const reason = await prepare()

@@ -15,14 +15,15 @@ export type BackgroundWork = 'jobs' | keyof Awaited<ReturnType<typeof openFeatur
 /** Builds the service on a migrated database. Does not listen for requests yet. */
 export async function openApp(deps: AppDeps) {
   const { log } = deps
-  // If startup fails, everything acquired so far is released in reverse order, as on shutdown.
+  // If startup fails, everything that was acquired so far is released in reverse order, as on shutdown.
   await using undo = new AsyncDisposableStack()
   const onClose = closerOf(undo, log)
   const core = await openCore(deps, onClose)
   const opened = await openFeatures(core, onClose)
   const { features, tables, columns, steps, fixes, outgoing } = opened
   const list: readonly Feature[] = Object.values(features)
-  // All background work ends in parallel, so that a slow request does not keep a claimed job from other nodes.
+  // Ends all background work at the same time. A slow request then does not delay the release of a claimed job to other
+  // nodes.
   const working: (() => unknown)[] = [
     core.hold.stop,
     ...list.map((feature) => () => feature.stopping?.()),
@@ -31,8 +32,9 @@ export async function openApp(deps: AppDeps) {
   onClose('background work', () => endTogether(working, log))
   const own = list.flatMap((feature) => feature.operations ?? [])
   const operations = [...own, openapiOperation(own, { version: core.version, outgoing })]
-  const { authenticate } = features.auth.sessions
-  const server = await openHttpServer(core, list, operations, authenticate, deps.consoleFolder)
+  const { sessions, requireConfirmed } = features.auth
+  const callers = { authenticate: sessions.authenticate, requireConfirmed }
+  const server = await openHttpServer(core, list, operations, callers, deps.consoleFolder)
   working.push(() => stopServing(server, core.clock))
   working.push(
     await startUpkeep(
@@ -67,11 +69,11 @@ export async function openApp(deps: AppDeps) {
     /** The self-healing checks. */
     fixes,
     metrics: core.metrics,
-    /** Reports whether mails, webhooks and messages are paused, and resumes them. */
+    /** Reports whether mails, webhooks and messages are paused, and lets the caller resume them. */
     hold: core.hold,
     /** Resolves when the named background work is idle, or immediately if it does not run in this process. */
     idle: async (work: BackgroundWork) => void (await background.get(work)?.idle()),
-    /** Creates the initial data in an empty database. Returns how to announce the service. */
+    /** Creates the initial data in an empty database. Returns the function that announces the service. */
     setUp: features.setup.setUp,
     /** Stops accepting requests, finishes running work, and releases the database. */
     close: () => kept.disposeAsync(),

@@ -1,5 +1,6 @@
 /**
- * The parts that all features share: database, jobs, mails, keys and outgoing requests. They open before the features.
+ * The parts that all features share: database, jobs, mails, keys and outgoing requests. They are opened before the
+ * features.
  */
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -76,7 +77,7 @@ import { openThrottle, THROTTLE_TABLES, type Throttle } from './platform/throttl
 
 export const VERSION = packageJson.version
 
-/** Connections reserved for sign-in, which must keep working under any load. */
+/** Connections reserved for sign-in. Sign-in must work even under high load. */
 const SIGN_IN_POOL_SIZE = 6
 
 const CORE_TABLES: RestoreRules = {
@@ -131,15 +132,18 @@ export interface Core {
   readonly signInDb: Scopes
   /** The standby for long reads; undefined if none is configured. */
   readonly replica: Replica | undefined
-  /** Opens further connections for background work. The caller closes them. */
+  /** Opens further connections for background work. The caller must close them. */
   openPool(size: number): Scopes
   readonly changes: Changes
   readonly outage: Pick<Outage, 'isRecent'>
-  /** The job queue. Features register jobs while they open; the jobs start afterwards. */
+  /** The job queue. Features register jobs while they are opened. The jobs start afterwards. */
   readonly jobs: Jobs
   /** Derives keys of the service, each for one purpose. */
   readonly deriveKey: DeriveKey
-  /** Functions that derive keys from the root keys: from the current key first, then from retained former keys. */
+  /**
+   * Functions that derive keys from the root keys. The first uses the current key, and the others use former keys that
+   * are still stored.
+   */
   readonly ofRootKeys: readonly [DeriveKey, ...DeriveKey[]]
   /** Encrypts with the root key. */
   readonly sealer: Sealer
@@ -148,14 +152,14 @@ export interface Core {
   readonly passwords: Passwords
   readonly throttle: Throttle
   readonly mailer: Mailer
-  /** Pauses outgoing messages and automatic deletions, as on a restored copy. */
+  /** Pauses outgoing messages and automatic deletions on a restored copy. */
   readonly hold: OutboundHold
   /** The policy for the targets that tenants may choose (`WEBHOOK_ALLOW_*`). */
   readonly targets: TargetPolicy
   /** Sends requests to the targets that the policy allows. */
   readonly outbound: Outbound
   readonly refusals: Refusals
-  /** The journal of who saw which records. Entries are written before the records are sent. */
+  /** The journal of read accesses. An entry is written before the record is sent. */
   readonly readJournal: ReadJournal
   /** The journal readers, with the health check for readers that fall behind. */
   readonly readers: Readers
@@ -170,7 +174,7 @@ export interface Core {
   readonly tables: RestoreRules
   /** The restore rules of the columns of these tables. */
   readonly columns: RestoreColumns
-  /** Opens a connection as the owner of the tables, without time limits. The caller ends it. */
+  /** Opens a connection as the owner of the tables, without time limits. The caller must close it. */
   openConnection(): PgConnection
 }
 
@@ -180,7 +184,10 @@ export type Needs<Part extends keyof Core, Setting extends keyof Config = never>
   Part
 > & { readonly config: Pick<Config, Setting> }
 
-/** Opens the core on a migrated database. Registers every opened part with `onClose`, even if opening fails. */
+/**
+ * Opens the core on a migrated database. Registers every opened part with `onClose`. If opening fails, the parts opened
+ * so far are therefore still closed.
+ */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   const { config, address, clock = systemTime } = deps
   const outage = watchOutages(deps.log, clock)
@@ -280,7 +287,7 @@ function openPools({ config, address, log, databaseNow }: AppDeps, clock: Time, 
   const { DATABASE_READ_URL: url } = config
   const replica = url ? openReplica({ url }, { db, log, clock }) : undefined
   if (replica) onClose('the replica', replica.close)
-  // Closes before the database, because notifications may cause queries.
+  // Must be closed before the database, because notifications may cause queries.
   onClose('the listener', changes.stop)
   const background = (size: number) => openPool(size).withPatience()
   return { changes, openPool: background, db, signInDb, replica, recent }
@@ -303,7 +310,7 @@ const targetsOf = (config: Config): TargetPolicy => ({
   allowLoopback: config.DEMO,
 })
 
-/** Compares the clocks every minute, so that health reports show a wrong clock before a deletion is due. */
+/** Compares the clocks every minute. The health report then shows a wrong clock before a deletion is due. */
 const clockUpkeep = (db: Scopes): Upkeep => ({
   what: 'clock comparison with the database',
   everyMs: MINUTE,

@@ -19,7 +19,7 @@ export async function openHttpServer(
   { config, clock, log, metrics, refusals, db, publicUrl }: Core,
   features: readonly Feature[],
   operations: readonly AnyOperation[],
-  authenticate: Guards['authenticate'],
+  callers: Pick<Guards, 'authenticate' | 'requireConfirmed'>,
   consoleFolder = BUILT_CONSOLE,
 ) {
   const limits = openLimits({
@@ -37,7 +37,7 @@ export async function openHttpServer(
     onAnswered: metrics.answered,
   })
   addOperations(server, operations, {
-    authenticate,
+    ...callers,
     requireAvailable: db.requireAvailable,
     publicUrl: new URL(publicUrl),
     refused: (caller, operation, { code }) => refusals.count(caller, operation.id, code),

@@ -5,9 +5,9 @@ import { Problem } from './lib/problems.ts'
 import { StartupError } from './lib/startup-error.ts'
 
 enableCompileCache()
-// The shutdown closes the sockets. A disconnected peer must not end the process.
+// An unhandled rejection is a fault of the program. Prints the error and ends the process.
 process.on('unhandledRejection', fail)
-// Work continues even if its progress cannot be written, as on a full disk.
+// Ignores errors. Work continues even if its progress cannot be written, for example on a full disk.
 process.stderr.on('error', () => undefined)
 
 const { openProgram } = await import('./commands/program.ts')
@@ -25,7 +25,7 @@ function fail(error: unknown): void {
 
 function inWords(error: unknown): string {
   if (error instanceof StartupError) return error.lines.join('\n')
-  // The command itself is not faulty. It can be repeated after the restore.
+  // Prints no stack trace, because the command itself is not faulty. It can be repeated after the restore.
   if (error instanceof Problem && error.code === 'restoring')
     return 'A restore is running, so no other command may write. Try again when it has ended.'
   return error instanceof Error ? String(error.stack) : String(error)

@@ -1,4 +1,7 @@
-/** The list of features: what each needs to open, and what they encrypt, restore and repair together. */
+/**
+ * The list of features. It shows what each feature needs to open, and what the features encrypt, restore and repair
+ * together.
+ */
 import { CORE_ROOT_SEALED, type Core } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import {
@@ -40,7 +43,7 @@ import type { RestoreColumns } from './platform/feature/restore-columns.ts'
 import type { RestoreRules } from './platform/feature/restore-rule.ts'
 import type { OnClose } from './platform/lifecycle/undo.ts'
 
-/** The capabilities of features that are not built yet. */
+/** The capabilities of features that do not exist yet. */
 const NOT_BUILT: Feature = {
   name: 'not built',
   capabilities: {
@@ -50,7 +53,8 @@ const NOT_BUILT: Feature = {
 }
 
 /**
- * Opens the features. Each feature opens after those that it calls, directly or through a function that is passed in.
+ * Opens the features. A feature is opened after all features that it calls, directly or through a function that is
+ * passed in.
  */
 export async function openFeatures(core: Core, onClose: OnClose) {
   const opened = <F extends Feature>(feature: F): F => {
@@ -122,7 +126,7 @@ export const SEALED: readonly SealedTable[] = [
   MESSENGER_LINKS,
 ]
 
-/** Records that were purged, which no backup restores. */
+/** The kinds of purged records. No backup restores them. */
 const PURGED_RECORDS = [PURGED_PATIENTS]
 
 /** Every value that the root key encrypts. */
@@ -142,6 +146,6 @@ export const restoreBackupFile = (
   deps: Omit<Parameters<typeof restoreFileOf>[1], 'purgedRecords'>,
 ) => restoreFileOf(path, { ...deps, purgedRecords: PURGED_RECORDS })
 
-/** Maps violated constraints of these features to the problems that are reported. */
+/** Maps the constraints of these features to the problems that callers get when a constraint is violated. */
 export const conflictsOf = (features: readonly Feature[]): Conflicts =>
   Object.assign({}, ...features.map(({ conflicts }) => conflicts))

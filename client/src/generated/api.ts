@@ -1550,6 +1550,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/console/session/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a session of the console
+         * @description Checks the password of the caller again, and the code of their second factor if they have one. For 5 minutes, the console session can then perform acts that otherwise get 403 `reauth_required`. Wrong passwords count as in `PUT /api/users/me/password`. A missing code gets 401 `totp_required` and does not end the session. Other sessions do not need a confirmation and get 409. Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.
+         *
+         *     Callers: any user.
+         *
+         *     Audit log: `auth.session_confirmed`. Webhooks can subscribe to it.
+         */
+        post: operations["confirmConsoleSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/console/session/refresh": {
         parameters: {
             query?: never;
@@ -2589,6 +2613,10 @@ export interface components {
             tenant_mode: boolean;
             /** @description True if the service provides a demo tenant. */
             demo_mode: boolean;
+        };
+        Confirmation: {
+            /** Format: date-time */
+            confirmed_until: string;
         };
         ConsoleTokens: {
             /** @example eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiI1NyJ9.c2lnbmF0dXJl */
@@ -4621,6 +4649,22 @@ export interface components {
                 };
             };
         };
+        /** @description Not authenticated */
+        "401.totp_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "WWW-Authenticate": components["headers"]["WwwAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "not_authenticated" | "invalid_token" | "totp_required";
+                };
+            };
+        };
         /** @description The caller is not allowed to do this */
         "403-2": {
             headers: {
@@ -4653,6 +4697,21 @@ export interface components {
         };
         /** @description The caller is not allowed to do this */
         "403-4": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "reauth_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description The caller is not allowed to do this */
+        "403-5": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 RateLimit: components["headers"]["RateLimit"];
@@ -4742,6 +4801,21 @@ export interface components {
             };
         };
         /** @description The caller is not allowed to do this */
+        "403.other_tenant.superadmin_required-2": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "other_tenant" | "superadmin_required" | "reauth_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description The caller is not allowed to do this */
         "403.role_required": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -4768,6 +4842,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "role_required" | "superadmin_required" | "password_change_required" | "enrolment_required";
+                };
+            };
+        };
+        /** @description The caller is not allowed to do this */
+        "403.superadmin_required-2": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "role_required" | "superadmin_required" | "reauth_required" | "password_change_required" | "enrolment_required";
                 };
             };
         };
@@ -4858,6 +4947,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "wrong_password" | "enrolment_required";
+                };
+            };
+        };
+        /** @description The caller is not allowed to do this */
+        "403.wrong_password.wrong_code": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "cross_site" | "wrong_password" | "password_change_required" | "enrolment_required" | "wrong_code";
                 };
             };
         };
@@ -4963,6 +5067,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
+        "409.console_session_required": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "console_session_required" | "conflict";
                 };
             };
         };
@@ -5868,7 +5987,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             416: components["responses"]["416"];
@@ -5999,7 +6118,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403.other_tenant.superadmin_required"];
+            403: components["responses"]["403.other_tenant.superadmin_required-2"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.restore_refused.restore_running"];
             413: components["responses"]["413.64-KiB"];
@@ -6673,7 +6792,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             409: components["responses"]["409.rotation_running.key_in_use"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
@@ -8279,7 +8398,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.last_superadmin.tenant_protected"];
             413: components["responses"]["413.64-KiB"];
@@ -9037,7 +9156,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403.superadmin_required"];
+            403: components["responses"]["403.superadmin_required-2"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.own_account"];
             413: components["responses"]["413.64-KiB"];
@@ -10089,6 +10208,57 @@ export interface operations {
             429: components["responses"]["429"];
             500: components["responses"]["500"];
             503: components["responses"]["503"];
+        };
+    };
+    confirmConsoleSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "a-Fine-Secret-3"
+                 *     }
+                 */
+                "application/json": {
+                    password: string;
+                    totp_code?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "confirmed_until": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Confirmation"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401.totp_required"];
+            403: components["responses"]["403.wrong_password.wrong_code"];
+            409: components["responses"]["409.console_session_required"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.overloaded"];
         };
     };
     refreshConsoleSession: {
@@ -11645,7 +11815,7 @@ export interface operations {
                     /** Format: uri */
                     url: string;
                     /** @description Events, groups of events such as `user.*`, or `*` for all. */
-                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_confirmed" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     /** @description `whsec_` followed by 24 to 64 bytes in base64, or any other text of at least 16 characters. */
                     secret?: string;
                 };
@@ -11715,7 +11885,7 @@ export interface operations {
                     /** Format: uri */
                     url?: string;
                     /** @description Events, groups of events such as `user.*`, or `*` for all. */
-                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
+                    events?: ("*" | "tenant.*" | "department.*" | "user.*" | "auth.*" | "payment.*" | "patient.*" | "backup.*" | "encryption.*" | "self_healing.*" | "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_confirmed" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test")[];
                     is_active?: boolean;
                     /** @description `whsec_` followed by 24 to 64 bytes in base64, or any other text of at least 16 characters. */
                     secret?: string;
@@ -12498,7 +12668,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["400.notification_unreadable"];
-            403: components["responses"]["403-4"];
+            403: components["responses"]["403-5"];
             409: components["responses"]["409"];
             413: components["responses"]["413.256-KiB"];
             415: components["responses"]["415"];

@@ -1,7 +1,7 @@
 /** Tracks whether the service responds. Every page shows one banner while the service does not respond. */
 import { useSyncExternalStore } from 'react'
 
-/** Hides the banner when nothing has failed for this long, even if no request has succeeded since. */
+/** Hides the banner when no request has failed for this long, even if none has succeeded since. */
 const FORGET_AFTER_MS = 40_000
 
 let isAway = false

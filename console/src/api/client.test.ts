@@ -26,13 +26,13 @@ beforeEach(() => {
 
 afterEach(() => vi.unstubAllGlobals())
 
-test('sends a request again with the token that replaces a refused one', async () => {
+test('the API client of the console repeats a refused request with the renewed token', async () => {
   session.replaceToken.mockResolvedValue({ text: 'second', owner: '1:7' })
   await api.GET('/api/auth/sessions')
   expect(sentWith).toEqual(['Bearer first', 'Bearer second'])
 })
 
-test('rejects a request after its user has signed out', async () => {
+test('the API client of the console rejects requests of a user who has signed out', async () => {
   session.replaceToken.mockResolvedValue(undefined)
   await expect(api.GET('/api/auth/sessions')).rejects.toMatchObject({ status: 401 })
   expect(sentWith).toEqual(['Bearer first'])

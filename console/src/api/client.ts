@@ -1,6 +1,6 @@
 /**
- * The typed client of the API. It adds the access token and renews it when needed. A request is never repeated as
- * another user.
+ * The typed client of the API. It adds the access token and renews the token when needed. The client never repeats a
+ * request as another user.
  */
 import type { components, paths } from '@wardkeep/client/api'
 import createClient from 'openapi-fetch'
@@ -13,7 +13,7 @@ import { ApiError } from './problem.ts'
 /** The schemas of the API by name. */
 export type Schemas = components['schemas']
 
-/** The operations of the API by path. A refused request rejects with an `ApiError`. */
+/** The operations of the API by path. If the service refuses a request, the call rejects with an `ApiError`. */
 export const api = createClient<paths>({
   baseUrl: PREFIX,
   fetch: sendAuthorized,
@@ -21,14 +21,14 @@ export const api = createClient<paths>({
   redirect: 'error',
 })
 
-/** Returns the body of a successful response. Refused requests reject earlier. */
+/** Returns the body of a successful response. A refused request has already rejected. */
 export async function take<Data>(call: Promise<{ data?: Data }>): Promise<Data> {
   const { data } = await call
   return data as Data
 }
 
 async function sendAuthorized(request: Request): Promise<Response> {
-  // The copy keeps the body for a second attempt.
+  // The copy keeps the body, in case the request has to be sent again.
   const copy = request.clone()
   const token = await session.accessToken()
   try {

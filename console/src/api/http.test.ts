@@ -15,7 +15,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-test('gives up on a service that does not respond in time', async () => {
+test('the HTTP client of the console rejects a request to which the service does not respond in time', async () => {
   const refused = expect(send(new Request('http://console.invalid/'))).rejects.toMatchObject({
     status: 0,
   })
@@ -23,7 +23,7 @@ test('gives up on a service that does not respond in time', async () => {
   await refused
 })
 
-test('reports that the caller has aborted the request', async () => {
+test('the HTTP client of the console rejects a request that the caller aborts, and reports the abort', async () => {
   const caller = new AbortController()
   const sent = send(new Request('http://console.invalid/', { signal: caller.signal }))
   caller.abort()

@@ -16,7 +16,7 @@ export async function send(request: Request): Promise<Response> {
   try {
     response = await fetch(request, { signal: AbortSignal.any([request.signal, late.signal]) })
   } catch (error) {
-    // An aborted request does not show whether the service responds.
+    // An aborted request does not show whether the service is available.
     if (request.signal.aborted) throw error
     noteSilence()
     throw new ApiError({ status: 0, detail: 'Wardkeep does not respond.' })

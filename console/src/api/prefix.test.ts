@@ -8,6 +8,6 @@ test.each([
   ['https://clinic.example/console/console/assets/index-a1.js', '/console'],
   ['http://localhost:5173/console/src/api/prefix.ts', ''],
   ['https://clinic.example/elsewhere/index.js', ''],
-])('reads the prefix of %s', (moduleUrl, prefix) => {
+])('the console finds the path prefix of the service in the script URL %s', (moduleUrl, prefix) => {
   expect(prefixOf(moduleUrl)).toBe(prefix)
 })

@@ -3,7 +3,7 @@ import { ApiError, problemOf, readRetryAfter, retryDelayOf } from './problem.ts'
 
 const NOW = Date.parse('2026-11-21T08:30:00Z')
 
-test('reads the code, the request id and the retry delay of a refusal', async () => {
+test('the console reads the code, the request ID and the retry delay of an error response', async () => {
   const refusal = Response.json(
     { detail: 'Too many requests', code: 'too_many_requests' },
     { status: 429, headers: { 'retry-after': '27', 'x-request-id': 'r-1' } },
@@ -18,7 +18,7 @@ test('reads the code, the request id and the retry delay of a refusal', async ()
   })
 })
 
-test('reads the faults of the input and skips malformed ones', async () => {
+test('the console reads the validation errors of a response and skips malformed ones', async () => {
   const fault = { loc: ['body', 'email'], msg: 'Field required', type: 'missing' }
   const refusal = Response.json({ detail: [fault, null, { loc: 'x' }] }, { status: 422 })
   expect((await problemOf(refusal)).issues).toEqual([
@@ -27,7 +27,7 @@ test('reads the faults of the input and skips malformed ones', async () => {
 })
 
 test.each(['', '<h1>Bad gateway</h1>', 'null', '[]', '{"detail": 7}'])(
-  'reads a refusal with the body %j',
+  'the console returns an error for a response with the body %j',
   async (body) => {
     const problem = await problemOf(new Response(body, { status: 502 }))
     expect(problem).toMatchObject({ status: 502, detail: 'HTTP 502', isUnreachable: true })
@@ -41,17 +41,17 @@ test.each([
   ['soon', undefined],
   ['', undefined],
   [null, undefined],
-])('reads Retry-After %j as %j', (header, seconds) => {
+])('the console reads the Retry-After value %j as %j seconds', (header, seconds) => {
   expect(readRetryAfter(header, NOW)).toBe(seconds)
 })
 
-test('limits how long it waits for an unavailable service', () => {
+test('the console waits at most 30 s before retrying an unavailable service', () => {
   const wait = (retryAfter?: number) =>
     retryDelayOf(new ApiError({ status: 503, detail: '', retryAfter }))
   expect([wait(), wait(0), wait(1), wait(3600)]).toEqual([5, 1, 1, 30])
 })
 
-test('waits for the end of a rate limit', () => {
+test('the console waits until the rate limit ends, however long that takes', () => {
   expect(retryDelayOf(new ApiError({ status: 429, detail: '', retryAfter: 3600 }))).toBe(3600)
 })
 
@@ -64,6 +64,9 @@ test.each([
   [502, true],
   [503, true],
   [504, true],
-])('decides for status %i whether the same request may succeed later: %j', (status, isPassing) => {
-  expect(new ApiError({ status, detail: '' }).isPassing).toBe(isPassing)
-})
+])(
+  'the console decides whether a request may succeed later after the status %i: %j',
+  (status, isPassing) => {
+    expect(new ApiError({ status, detail: '' }).isPassing).toBe(isPassing)
+  },
+)

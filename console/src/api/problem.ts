@@ -1,6 +1,6 @@
 /** Turns refused and failed requests into one typed error. */
 
-/** One fault of the input, as a 422 response lists it. */
+/** One fault of the input, as listed in a 422 response. */
 export interface Issue {
   loc: readonly (string | number)[]
   msg: string
@@ -43,7 +43,9 @@ export class ApiError extends Error {
     return this.status === 503
   }
 
-  /** True if the service itself did not respond: no connection, or a proxy that cannot reach the service. */
+  /**
+   * True if the service itself did not respond, because the connection failed or a proxy could not reach the service.
+   */
   get isUnreachable(): boolean {
     return this.status === 0 || this.status === 502 || this.status === 504
   }
@@ -57,12 +59,12 @@ export class ApiError extends Error {
 const DEFAULT_RETRY_SECONDS = 5
 const MAX_RETRY_SECONDS = 30
 
-/** Returns the seconds to wait before the request is sent again. Only a rate limit may ask for a long wait. */
+/** Returns how many seconds to wait before the request is sent again. Limits the wait, except after a rate limit. */
 export function retryDelayOf({ retryAfter = DEFAULT_RETRY_SECONDS, status }: ApiError): number {
   return Math.max(1, status === 429 ? retryAfter : Math.min(retryAfter, MAX_RETRY_SECONDS))
 }
 
-/** Reads the error from a refused response. The refusal of a proxy may have any body. */
+/** Reads the error from a refused response. If a proxy sent the response, its body may have any format. */
 export async function problemOf(response: Response): Promise<ApiError> {
   const body = await readObject(response)
   const { detail, code } = body

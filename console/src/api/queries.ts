@@ -4,13 +4,15 @@ import { ApiError, retryDelayOf } from './problem.ts'
 const STALE_MS = 5000
 
 /**
- * The cache of the pages' data. Retries while the service is unavailable or limits requests. Other refusals are final.
+ * The cache of the pages' data. Retries a request while the service is unavailable or limits requests. Does not retry
+ * other refusals.
  */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,
-      // The service may be in the same building, reachable without the internet.
+      // Sends requests even if the browser is offline, because the service may be in the same building and reachable
+      // without the internet.
       networkMode: 'always',
       retry: (_count, error) => error instanceof ApiError && error.isPassing,
       retryDelay: (_count, error) => 1000 * (error instanceof ApiError ? retryDelayOf(error) : 1),

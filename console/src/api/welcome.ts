@@ -6,7 +6,7 @@ import { PREFIX } from './prefix.ts'
 
 /** The response of `GET /api/console/welcome`. */
 export interface Welcome {
-  /** The tenant that the Host header names. */
+  /** The tenant that the Host header of the request names. */
   tenant: { name: string; subdomain: string } | null
   demo: {
     subdomain: string
@@ -17,7 +17,7 @@ export interface Welcome {
   registration_available: boolean
 }
 
-/** The welcome to assume while the service does not respond, so that the sign-in form still shows. */
+/** The welcome data to assume while the service does not respond, so that the sign-in form is still shown. */
 export const UNKNOWN_WELCOME: Welcome = {
   tenant: null,
   demo: null,

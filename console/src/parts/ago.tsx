@@ -4,7 +4,7 @@ import { formatAgo, formatFullTime } from '../words/dates.ts'
 
 const REFRESH_MS = 30_000
 
-/** Returns the current time, renewed every 30 seconds. */
+/** Returns the current time. Updates it every 30 seconds. */
 export function useNow(): Date {
   const [now, setNow] = useState(() => new Date())
   useEffect(() => {
@@ -14,7 +14,7 @@ export function useNow(): Date {
   return now
 }
 
-/** A time as its distance from now, with the full time and zone on hover. */
+/** Shows how long ago a time was. The full time and its zone appear on hover. */
 export function Ago({ at, absent = commonTexts.never }: { at: string | null; absent?: string }) {
   const now = useNow()
   if (at === null) return <span className="muted">{absent}</span>

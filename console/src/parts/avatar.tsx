@@ -1,4 +1,4 @@
-/** The initials of a person in a circle. The name stands beside it. */
+/** Shows the initials of a person in a circle. The name must be shown beside it. */
 export function Avatar({ name, isLarge = false }: { name: string; isLarge?: boolean }) {
   return (
     <span className={isLarge ? 'avatar large' : 'avatar'} aria-hidden="true">

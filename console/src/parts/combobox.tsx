@@ -27,13 +27,13 @@ interface ComboboxProps extends ComboboxAttributes {
   /** Called when the field receives the focus, to load the first options. */
   readonly onFocus?: () => void
   readonly placeholder?: string
-  /** The label of a value that is not among the options, as after a search. */
+  /** The label of a value that is not among the options, for example after a search. */
   readonly valueLabel?: string
   /** The text of an empty list. */
   readonly message?: string
 }
 
-/** A searchable choice among many options, by the combobox pattern of the ARIA Authoring Practices. */
+/** A searchable choice among many options. Follows the combobox pattern of the ARIA Authoring Practices. */
 export function Combobox(props: ComboboxProps) {
   const ownId = useId()
   const id = props.id ?? ownId
@@ -58,7 +58,7 @@ export function Combobox(props: ComboboxProps) {
         value={state.text ?? chosen ?? props.valueLabel ?? ''}
         onFocus={props.onFocus}
         onClick={(event) => {
-          // Typing replaces the chosen value.
+          // Selects the text, so that typing replaces the chosen value.
           event.currentTarget.select()
           state.show()
         }}
@@ -105,7 +105,7 @@ function useCombobox({ options, value, onChange, onSearch }: ComboboxProps) {
   const close = () => {
     setOpen(false)
     setText(undefined)
-    // All options are shown when the list opens again.
+    // Clears the search, so that all options are shown when the list opens again.
     if (text) onSearch?.('')
   }
   const show = () => {

@@ -1,14 +1,12 @@
-import { type FormEvent, type ReactNode, type Ref, useId, useRef, useState } from 'react'
-import { commonTexts } from '../words/common.texts.ts'
-import { confirmTexts as texts } from './confirm.texts.ts'
+import { type ReactNode, useRef } from 'react'
+import { CancelButton, ConfirmTrouble } from './confirm-parts.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
-import { type FormTrouble, troubleOfError } from './form-faults.ts'
-import { FormSummary } from './form-summary.tsx'
+import { troubleOfError } from './form-faults.ts'
 
 interface ConfirmDangerProps {
-  /** Verb and object, for example "Block Nora Pfleger". The button has the same label. */
+  /** The title: a verb and an object, such as "Block Nora Pfleger". The button has the same label. */
   readonly title: string
-  /** The consequence in numbers, and how to undo it. */
+  /** The consequences in numbers, and how the user can undo the change. */
   readonly children: ReactNode
   readonly onConfirm: () => void
   readonly onCancel: () => void
@@ -18,7 +16,7 @@ interface ConfirmDangerProps {
   readonly isBusy?: boolean
 }
 
-/** Asks before a dangerous change. Cancel has the focus. */
+/** Asks for confirmation before a dangerous change. Cancel has the focus. */
 export function ConfirmDanger(props: ConfirmDangerProps) {
   const cancel = useRef<HTMLButtonElement>(null)
   return (
@@ -44,107 +42,4 @@ export function ConfirmDanger(props: ConfirmDangerProps) {
       </DialogActions>
     </Dialog>
   )
-}
-
-/** The inputs of a final confirmation other than the name. */
-export interface FinalConfirmation {
-  readonly password?: string
-  readonly code?: string
-}
-
-interface ConfirmFinalProps extends Omit<ConfirmDangerProps, 'onConfirm'> {
-  /** The name to type. */
-  readonly name: string
-  /** True if the session was not confirmed within the last 5 minutes. */
-  readonly asksPassword: boolean
-  readonly onConfirm: (confirmation: FinalConfirmation) => void
-}
-
-/** Asks before an irreversible change. The reader types the name and, if needed, the password. */
-export function ConfirmFinal(props: ConfirmFinalProps) {
-  const [fault, setFault] = useState<string>()
-  const submit = (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    if (props.isBusy) return
-    const fields = new FormData(event.currentTarget)
-    const password = String(fields.get('password') ?? '')
-    const code = String(fields.get('code') ?? '')
-    const found = faultOf(String(fields.get('name')), props, password)
-    setFault(found)
-    if (found) return
-    props.onConfirm({ ...(password && { password }), ...(code && { code }) })
-  }
-  return (
-    <Dialog title={props.title} alert isBusy={props.isBusy} onClose={props.onCancel}>
-      {props.children}
-      <form className="stack confirm-fields" onSubmit={submit} noValidate>
-        <ConfirmField name="name" label={texts.typeToConfirm(props.name)} />
-        {props.asksPassword && (
-          <>
-            <ConfirmField
-              name="password"
-              label={texts.password}
-              type="password"
-              autoComplete="current-password"
-            />
-            <ConfirmField name="code" label={texts.code} autoComplete="one-time-code" />
-          </>
-        )}
-        <ConfirmTrouble
-          trouble={fault ? { faults: [], message: fault } : troubleOfError(props.error)}
-        />
-        <DialogActions>
-          <CancelButton isBusy={props.isBusy} onCancel={props.onCancel} />
-          <button type="submit" className="danger solid" aria-disabled={props.isBusy}>
-            {props.title}
-          </button>
-        </DialogActions>
-      </form>
-    </Dialog>
-  )
-}
-
-function faultOf(typed: string, props: ConfirmFinalProps, password: string): string | undefined {
-  if (typed.trim() !== props.name) return texts.typeExactly(props.name)
-  return props.asksPassword && !password ? texts.passwordMissing : undefined
-}
-
-interface ConfirmFieldProps {
-  readonly name: string
-  readonly label: string
-  readonly type?: 'text' | 'password'
-  readonly autoComplete?: 'current-password' | 'one-time-code' | 'off'
-}
-
-function ConfirmField({ name, label, type = 'text', autoComplete = 'off' }: ConfirmFieldProps) {
-  const id = useId()
-  return (
-    <div className="stack confirm-field">
-      <label htmlFor={id}>
-        <b>{label}</b>
-      </label>
-      <input id={id} name={name} type={type} autoComplete={autoComplete} />
-    </div>
-  )
-}
-
-interface CancelButtonProps {
-  readonly ref?: Ref<HTMLButtonElement>
-  readonly isBusy: boolean | undefined
-  readonly onCancel: () => void
-}
-
-function CancelButton({ ref, isBusy = false, onCancel }: CancelButtonProps) {
-  return (
-    <button type="button" ref={ref} aria-disabled={isBusy} onClick={() => !isBusy && onCancel()}>
-      {commonTexts.cancel}
-    </button>
-  )
-}
-
-/** Explains why the last attempt failed, as forms do. */
-function ConfirmTrouble({ trouble }: { trouble: FormTrouble | undefined }) {
-  const form = useId()
-  // The explanation takes the focus again after each failure.
-  return trouble && <FormSummary key={trouble.message} form={form} trouble={trouble} />
 }

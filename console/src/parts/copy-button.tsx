@@ -10,8 +10,8 @@ const RESULTS = {
 } as const
 
 /**
- * Copies a text to the clipboard. With `label`, the button is an icon with that label. Shows nothing where the browser
- * has no clipboard, as over plain HTTP.
+ * Copies text to the clipboard. With `label`, the button is an icon with that label. Shows nothing if the browser has
+ * no clipboard, for example over plain HTTP.
  */
 export function CopyButton({ text, label }: { text: string; label?: string }) {
   const [result, setResult] = useState<keyof typeof RESULTS>()
@@ -20,7 +20,7 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
     const timer = setTimeout(() => setResult(undefined), CONFIRMED_MS)
     return () => clearTimeout(timer)
   }, [result])
-  // According to its type the clipboard always exists. Outside a secure context it does not.
+  // The clipboard's type is wrong: the clipboard does not exist outside a secure context.
   const clipboard: Clipboard | undefined = navigator.clipboard
   if (!clipboard) return null
   const copy = () =>

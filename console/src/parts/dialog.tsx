@@ -5,17 +5,17 @@ import './dialog.css'
 interface DialogProps {
   readonly title: string
   readonly children: ReactNode
-  /** Called when the dialog closes, also by Escape. The owner must then stop rendering the dialog. */
+  /** Called when the dialog closes, including by Escape. The owner must then stop rendering the dialog. */
   readonly onClose: () => void
   /** True while the dialog cannot be closed. */
   readonly isBusy?: boolean | undefined
-  /** Interrupts the reader, for questions about danger. */
+  /** True for a question about a dangerous change. Screen readers then interrupt the user. */
   readonly alert?: boolean
-  /** The control that receives the focus when the dialog opens; the first one by default. */
+  /** The control that receives the focus when the dialog opens. By default the first control. */
   readonly initialFocus?: RefObject<HTMLElement | null>
 }
 
-/** A modal dialog, open while it is rendered. The browser restores the focus when it closes. */
+/** A modal dialog. It is open while it is rendered. The browser restores the focus when it closes. */
 export function Dialog(props: DialogProps) {
   const { title, children, onClose, isBusy = false, alert = false, initialFocus } = props
   const titleId = useId()
@@ -34,12 +34,13 @@ export function Dialog(props: DialogProps) {
         close()
       }}
       onClose={() => {
-        // Browsers close a dialog at the second Escape, even if the page prevents it. The owner decides instead.
+        // Browsers close a dialog at the second Escape, even if the page prevents it. Opens the dialog again, because
+        // the owner decides when it closes.
         if (!dialog.current || dialog.current.open) return
         dialog.current.showModal()
         close()
       }}
-      // Keys pressed in the dialog do not reach the page behind it.
+      // Keeps keys that are pressed in the dialog from the page behind it.
       onKeyDown={(event) => event.stopPropagation()}
     >
       <h2 id={titleId}>{title}</h2>

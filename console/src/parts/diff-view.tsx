@@ -8,13 +8,13 @@ interface DiffViewProps {
   readonly after: Readonly<Record<string, FieldValue>>
   /** The fields whose values are not shown. */
   readonly hidden?: ReadonlySet<string>
-  /** The labels of fields. A field without a label is shown under its name. */
+  /** The labels of fields. A field without a label is shown by its technical name. */
   readonly labels?: Readonly<Record<string, string>>
 }
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The changed fields, with their values before and after. */
+/** Shows the changed fields with their values before and after the change. */
 export function DiffView({ before, after, hidden = NONE, labels = {} }: DiffViewProps) {
   const [showsAll, setShowsAll] = useState(false)
   const all = diffFields(before, after)
@@ -89,7 +89,7 @@ interface LinesProps {
   readonly as: 'del' | 'ins'
 }
 
-/** The lines of a value. Lines that the other version lacks are marked. */
+/** Shows the lines of a value. Marks lines that the other version does not contain. */
 function Lines({ lines, others, as: Mark }: LinesProps) {
   if (lines.length === 0) return <span className="muted">{texts.empty}</span>
   return [...new Set(lines)].map((line) =>

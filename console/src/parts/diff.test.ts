@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { diffFields, linesOf } from './diff.ts'
 
-test('lists changed fields first, and treats absent and null as empty', () => {
+test('the list of changes starts with changed fields, and treats absent and null as empty', () => {
   const diffs = diffFields(
     { name: 'Ada', role: 'nurse', phone: null },
     { name: 'Ada', role: 'doctor' },
@@ -13,7 +13,7 @@ test('lists changed fields first, and treats absent and null as empty', () => {
   ])
 })
 
-test('writes lists and objects line by line', () => {
+test('the list of changes writes lists and objects line by line', () => {
   expect(linesOf(['a', 'b'])).toEqual(['a', 'b'])
   expect(linesOf({ registration: 'open', listed: false })).toEqual([
     'registration: open',
@@ -22,7 +22,7 @@ test('writes lists and objects line by line', () => {
   expect(linesOf({ nested: { deep: 1 } })).toEqual(['nested: {"deep":1}'])
 })
 
-test('keeps zero and false apart from empty', () => {
+test('the list of changes keeps zero and false apart from empty', () => {
   expect(linesOf(0)).toEqual(['0'])
   expect(linesOf(false)).toEqual(['no'])
   expect(linesOf('')).toEqual([])

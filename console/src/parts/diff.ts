@@ -1,6 +1,6 @@
 /** Compares two versions of a record, field by field. */
 
-/** The value of a field: absent and `null` are both empty. */
+/** The value of a field. An absent value and `null` both count as empty. */
 export type FieldValue = unknown
 
 /** One compared field. Lists and objects are split into lines. */

@@ -6,10 +6,10 @@ import { type Control, controlsOf } from './form-faults.ts'
 /** The event that restores the option of a combobox. */
 export const RESTORE_EVENT = 'restore-draft'
 
-/** True after the user changed a field of a form, including secret fields. */
+/** True if the user has changed a field of a form, including secret fields. */
 export const isFormChanged = (form: HTMLFormElement): boolean => controlsOf(form).some(isChanged)
 
-/** Returns the changes of the user in a form, without secrets. Returns undefined if nothing was changed. */
+/** Returns the user's changes in a form, without secrets. Returns undefined if nothing was changed. */
 export function draftOf(form: HTMLFormElement): Draft | undefined {
   const changed = namedControls(form).filter(([, control]) => isKept(control) && isChanged(control))
   if (changed.length === 0) return undefined
@@ -24,7 +24,7 @@ export function restoreDraft(form: HTMLFormElement, draft: Draft): void {
   }
 }
 
-/** Returns the controls under unique names. Checkboxes of a group share the name that they send. */
+/** Returns the controls by unique names. The checkboxes of a group have the same name when they are sent. */
 function namedControls(form: HTMLFormElement): (readonly [string, Control])[] {
   const counts = new Map<string, number>()
   return controlsOf(form).map((control) => {
@@ -58,7 +58,7 @@ function write(control: Control): string {
 
 function restore(control: Control, text: string): void {
   if (isBox(control)) {
-    // Choosing a radio button unchecks the others.
+    // Only the selected radio button is set, because setting it deselects the others.
     const isWanted = text === 'on'
     if (control.checked !== isWanted && (isWanted || control.type === 'checkbox')) control.click()
   } else if (control.type === 'hidden') {
@@ -72,7 +72,7 @@ function restore(control: Control, text: string): void {
   }
 }
 
-/** Sets the value without React, which then handles the event like input by the user. */
+/** Sets the value directly and then dispatches an event, which React handles like input from the user. */
 function setValue(control: HTMLElement, value: string): void {
   const property = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(control), 'value')
   property?.set?.call(control, value)

@@ -10,11 +10,11 @@ import { LeaveGuard, LossQuestion } from './leave-guard.tsx'
 interface FormDialogProps<Result>
   extends Omit<ComponentProps<typeof Form>, 'onSubmit' | 'footer' | 'formRef'> {
   readonly title: string
-  /** Stands above the form. */
+  /** Text above the form. */
   readonly lead?: ReactNode
-  /** Sends the form. A rejection with an `ApiError` is shown. */
+  /** Sends the form. If it rejects with an `ApiError`, the form shows the error. */
   readonly onSubmit: (read: ReadField) => Promise<Result>
-  /** Called after the service accepted the form, unless the user has left the page. */
+  /** Called after the service has accepted the form, unless the user has left the page. */
   readonly onSent: (result: Result) => void
   /** Called when the dialog is closed without sending. */
   readonly onClose: () => void
@@ -22,7 +22,9 @@ interface FormDialogProps<Result>
 
 const loss = { title: texts.discard, body: texts.discardBody, stay: texts.stay }
 
-/** A dialog with a form. It stays open while the form is being sent, and asks before it discards input. */
+/**
+ * A dialog with a form. It stays open while the form is being sent, and asks for confirmation before it discards input.
+ */
 export function FormDialog<Result>(props: FormDialogProps<Result>) {
   const { title, lead, onSubmit, onSent, onClose, ...form } = props
   const element = useRef<HTMLFormElement>(null)

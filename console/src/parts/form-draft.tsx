@@ -1,4 +1,4 @@
-/** Offers to restore the text that was typed in a form before a sign-out. */
+/** Offers to restore input that the user typed in a form before a sign-out. */
 import { useState } from 'react'
 import type { Draft } from '../session/drafts.ts'
 import { drafts } from '../session/index.ts'

@@ -1,4 +1,4 @@
-/** Finds what is wrong with a form: before it is sent, and in the refusal of the service. */
+/** Finds the faults of a form: before the form is sent, and in the error of the service. */
 import { ApiError } from '../api/problem.ts'
 import { formTexts } from './form.texts.ts'
 
@@ -10,7 +10,7 @@ export interface FieldFault {
 
 /** The reasons why a form could not be sent. */
 export interface FormTrouble {
-  /** Concerns the whole form. */
+  /** A message about the whole form. */
   message?: string | undefined
   faults: readonly FieldFault[]
   requestId?: string | undefined
@@ -50,8 +50,8 @@ function describeFault(control: Control): string {
 }
 
 /**
- * Converts a refusal to the faults of a form.
- * @param fields the names of its fields, in their order on the page
+ * Converts an error of the service to the faults of a form.
+ * @param fields the names of the form's fields, in their order on the page
  */
 export function troubleOf(error: ApiError, fields: ReadonlySet<string>): FormTrouble {
   if (error.status === 429)
@@ -76,7 +76,7 @@ export function troubleOfError(error: unknown): FormTrouble | undefined {
   return error ? { faults: [], message: formTexts.failed } : undefined
 }
 
-/** Explains in one paragraph why an action failed, for messages that cannot count down. */
+/** Explains in one paragraph why an action failed. For messages that cannot show a countdown. */
 export function failureSentence(error: unknown): string {
   const { message = formTexts.failed, waitUntil, requestId } = troubleOfError(error) ?? {}
   const seconds = waitUntil === undefined ? 0 : Math.ceil((waitUntil - Date.now()) / 1000)
@@ -97,7 +97,7 @@ function messageOf(error: ApiError, others: readonly string[]): string | undefin
 const waitOf = ({ retryAfter, receivedAt }: ApiError) =>
   retryAfter === undefined ? {} : { waitUntil: receivedAt + retryAfter * 1000 }
 
-/** Returns the fault of a single field. Its message replaces the message of the service. */
+/** Returns the fault of a single field, with a message in place of the service's message. */
 export const faultAt = (field: string, message: string): FormTrouble => ({
   message: undefined,
   faults: [{ field, message }],

@@ -1,4 +1,4 @@
-/** The fields of a form: label above, hint below, fault beside. */
+/** The fields of a form. Each has its label above, its hint below, and its fault beside it. */
 import { type ComponentProps, type ReactNode, useState } from 'react'
 import { formTexts } from './form.texts.ts'
 import { fieldId, useForm } from './form-context.ts'
@@ -7,9 +7,9 @@ interface FieldProps {
   name: string
   label: string
   hint?: ReactNode
-  /** The message when a required field is empty. */
+  /** The message for a required field that is empty. */
   missing?: string
-  /** Moves the focus to this field when it appears. */
+  /** True if this field receives the focus when it appears. */
   focused?: boolean
 }
 

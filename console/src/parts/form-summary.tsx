@@ -39,7 +39,7 @@ function FaultLink({ target, children }: { target: string; children: string }) {
     <a
       href={`#${target}`}
       onClick={(event) => {
-        // Does not change the URL, because the router would treat the fragment as a navigation.
+        // Does not follow the link, because the router would treat the changed fragment as a navigation.
         event.preventDefault()
         document.getElementById(target)?.focus()
       }}
@@ -50,8 +50,8 @@ function FaultLink({ target, children }: { target: string; children: string }) {
 }
 
 /**
- * Counts down to a time. Screen readers announce only the first and the last message, because the seconds would
- * interrupt everything else.
+ * Counts down to a time. Screen readers announce only the first and the last message, because announcing every second
+ * would interrupt the user.
  */
 export function WaitMessage({ message, until }: { message: string; until: number }) {
   const now = useSyncExternalStore(eachSecond, () => Math.floor(Date.now() / 1000))

@@ -1,6 +1,6 @@
 import { LOCALE } from '../words/locale.ts'
 
-/** The words of every form. */
+/** Texts that all forms share. */
 export const formTexts = {
   faults: (count: number) => (count === 1 ? 'Check one field' : `Check ${count} fields`),
   notSent: 'This could not be sent',

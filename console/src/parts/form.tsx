@@ -1,4 +1,4 @@
-/** A form that shows faults beside the fields and above the form, and prevents sending twice. */
+/** A form that shows faults beside the fields and above the form, and cannot be sent twice at a time. */
 import {
   type FormEvent,
   type ReactNode,
@@ -25,21 +25,23 @@ import {
 import { FormSummary } from './form-summary.tsx'
 import './form.css'
 
-/** Reads the value of a field; empty if the form has no such field. */
+/** Reads the value of a field. Returns an empty string if the form has no such field. */
 export type ReadField = (name: string) => string
 
 interface FormProps {
-  /** Sends the form. A rejection with an `ApiError` is shown; the form stays as it is. */
+  /** Sends the form. If it rejects with an `ApiError`, the form shows the error and keeps its input. */
   onSubmit: (read: ReadField) => Promise<unknown>
   submit: string
   /** The label of the button while the form is being sent. */
   busy: string
-  /** Returns the message for a refusal that the page explains better, and the field that it concerns. */
+  /**
+   * Returns the message for an error that the page can explain better than the service, and the field that it concerns.
+   */
   explain?: (error: ApiError) => Partial<FormTrouble> | false | undefined
-  /** The name of the form for drafts. After a sign-out for inactivity the typed text is offered again. */
+  /** The name of the form for drafts. After a sign-out for inactivity, the form offers to restore the user's input. */
   draft?: string
   children: ReactNode
-  /** Stands below the button. */
+  /** Content below the button. */
   footer?: ReactNode
   formRef?: RefObject<HTMLFormElement | null>
 }
@@ -111,7 +113,10 @@ export function Form({ onSubmit, submit, busy, explain, draft, ...props }: FormP
 const isShown = ({ faults, message }: FormTrouble): boolean =>
   faults.length > 0 || message !== undefined
 
-/** Replaces the messages that the page explains better. A refusal that the user can resolve needs no request id. */
+/**
+ * Replaces the messages that the page can explain better. Omits the request id if users can resolve the error
+ * themselves.
+ */
 const explainedTrouble = (
   trouble: FormTrouble,
   explanation: Partial<FormTrouble> | false | undefined,
@@ -134,8 +139,8 @@ function troubleWith(
 }
 
 /**
- * Sends a form, and retries while the service is unavailable and the form is on the page. Returns the faults that
- * prevent sending.
+ * Sends a form. Retries while the service is unavailable and the form is shown. Returns the faults if the form could
+ * not be sent.
  */
 async function sendPatiently(
   form: HTMLFormElement,
@@ -163,7 +168,7 @@ function readerOf(form: HTMLFormElement): ReadField {
   }
 }
 
-/** Returns a ref that stores the draft if the session ends while the form is on the page. */
+/** Returns a ref that stores a draft if the session ends while the form is shown. */
 function useDraft(draft: string | undefined, formRef: FormProps['formRef']) {
   return useCallback(
     (form: HTMLFormElement) => {

@@ -1,4 +1,4 @@
-/** The console's icons: paths in a box of 24, drawn as lines. */
+/** The console's icons. Each is a path in a box of 24 by 24, drawn as lines. */
 export const iconPaths = {
   account: 'M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8ZM4.5 20.5a7.5 7.5 0 0 1 15 0',
   arrowDown: 'M12 5v14m-5-5 5 5 5-5',

@@ -34,7 +34,7 @@ const tones = {
   failed: 'failed',
 } as const
 
-/** Shows the phase, the numbers and the end of a job. */
+/** Shows the phase, the numbers and the result of a job. */
 export function JobProgress({ job, auditLink }: JobProgressProps) {
   const isOver = job.state === 'completed' || job.state === 'failed'
   return (

@@ -3,7 +3,7 @@ import { Dialog, DialogActions } from './dialog.tsx'
 import { switchSingleKeys, useAllShortcuts, useSingleKeys } from './keys.ts'
 import { keysDialogTexts as texts } from './keys-dialog.texts.ts'
 
-/** Lists the shortcuts of the page, with the switch for single letters. */
+/** Lists the shortcuts of the page. Contains the switch for single-letter shortcuts. */
 export function KeysDialog({ onClose }: { onClose: () => void }) {
   const shortcuts = useAllShortcuts()
   return (
@@ -31,7 +31,7 @@ export function KeysDialog({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** The switch for shortcuts of single letters (WCAG 2.1.4). */
+/** The switch for single-letter shortcuts (WCAG 2.1.4). */
 export function SingleKeysSwitch() {
   const isOn = useSingleKeys()
   return (

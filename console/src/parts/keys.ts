@@ -1,7 +1,7 @@
-/** The keyboard shortcuts of the current page. One listener handles them all. */
+/** The keyboard shortcuts of the current page. A single listener handles all of them. */
 import { useEffect, useRef, useSyncExternalStore } from 'react'
 
-/** A shortcut: one key ("j"), a chord ("ctrl+k") or two keys after each other ("g u"). */
+/** A shortcut: one key ("j"), a chord ("ctrl+k"), or two keys in sequence ("g u"). */
 export interface Shortcut {
   readonly keys: string
   readonly label: string
@@ -94,7 +94,7 @@ const isAllowed = (key: string): boolean => key.length > 1 || areSingleKeysOn()
 function nameOf(event: KeyboardEvent, hasModifier: boolean): string {
   const key = event.key.toLowerCase()
   if (hasModifier) return `ctrl+${key}`
-  // Shift is required for characters such as "?", but not for letters.
+  // Adds `shift+` only for letters. Characters such as "?" are already typed with Shift.
   return event.shiftKey && /^[a-z]$/.test(key) ? `shift+${key}` : key
 }
 

@@ -3,16 +3,16 @@ import { session } from '../session/index.ts'
 import { Dialog, DialogActions } from './dialog.tsx'
 
 interface LeaveGuardProps {
-  /** Returns true if leaving would lose something. */
+  /** Returns true if the user would lose input by leaving. */
   readonly isOn: () => boolean
   /** The title of the question, and the label of the button that leaves. */
   readonly title: string
-  /** The loss, in a sentence. */
+  /** A sentence about the input that would be lost. */
   readonly body: string
   readonly stay: string
 }
 
-/** Asks before the page is left. A sign-out is never delayed. */
+/** Asks for confirmation before the user leaves the page. Never delays a sign-out. */
 export function LeaveGuard({ isOn, title, body, stay }: LeaveGuardProps) {
   const leaving = useBlocker({
     shouldBlockFn: () => isOn() && session.state().status === 'signed-in',
@@ -36,7 +36,7 @@ interface LossQuestionProps extends Omit<LeaveGuardProps, 'isOn'> {
   readonly onLeave: () => void
 }
 
-/** Asks before something is lost. The button that stays on the page has the focus. */
+/** Asks for confirmation before input is lost. The button that stays on the page has the focus. */
 export function LossQuestion({ title, body, stay, onStay, onLeave }: LossQuestionProps) {
   return (
     <Dialog title={title} alert onClose={onStay}>

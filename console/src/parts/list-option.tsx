@@ -8,7 +8,7 @@ interface ListOptionProps {
   readonly onChoose?: () => void
 }
 
-/** An option of a list whose input keeps the focus and names the active option. */
+/** An option of a list. The input keeps the focus and refers to the active option. */
 export function ListOption({ id, isActive, isSelected, children, onChoose }: ListOptionProps) {
   return (
     // biome-ignore lint/a11y/useFocusableInteractive: the input of the list has the focus
@@ -20,7 +20,7 @@ export function ListOption({ id, isActive, isSelected, children, onChoose }: Lis
       data-active={isActive ? '' : undefined}
       className={onChoose ? 'option' : 'option muted'}
       onMouseDown={(event) => {
-        // The input keeps the focus.
+        // Keeps the focus in the input.
         event.preventDefault()
         onChoose?.()
       }}

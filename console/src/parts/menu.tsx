@@ -4,7 +4,7 @@ import type { IconName } from './icons.ts'
 import { moveFocus } from './move-focus.ts'
 import './popup.css'
 
-/** One item of a menu. An item with `checked` is one of several exclusive choices. */
+/** One item of a menu. Items with `checked` are exclusive choices. */
 export interface MenuItem {
   readonly label: string
   readonly onSelect: () => void
@@ -20,7 +20,7 @@ interface MenuProps {
   readonly className?: string
 }
 
-/** A button that opens a menu, by the menu button pattern of the ARIA Authoring Practices. */
+/** A button that opens a menu. Follows the menu button pattern of the ARIA Authoring Practices. */
 export function Menu({ children, items, label, className = '' }: MenuProps) {
   const id = useId()
   const popup = useRef<HTMLDivElement>(null)
@@ -70,7 +70,7 @@ export function Menu({ children, items, label, className = '' }: MenuProps) {
 
 interface MenuOptionProps {
   readonly item: MenuItem
-  /** The first item receives the focus as soon as the menu opens, so that no key is lost. */
+  /** The first item receives the focus when the menu opens, so that every key press reaches the menu. */
   readonly isFirst: boolean
   readonly close: () => void
 }
@@ -120,7 +120,10 @@ function MenuOption({ item, isFirst, close }: MenuOptionProps) {
   )
 }
 
-/** Sets the attribute that the browser reads when it opens a popover. React's `autoFocus` does not set it. */
+/**
+ * Sets the `autofocus` attribute, which the browser reads when it opens a popover. React's `autoFocus` does not set the
+ * attribute.
+ */
 const markAutofocus = (item: HTMLElement | null) => item?.setAttribute('autofocus', '')
 
 const itemsOf = (menu: HTMLElement | null): HTMLElement[] =>

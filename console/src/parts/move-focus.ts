@@ -5,7 +5,7 @@ const STEPS = {
   horizontal: { ArrowRight: 1, ArrowLeft: -1 },
 } as const
 
-/** Moves the focus among elements with the arrow keys, Home and End, and wraps at the ends. */
+/** Moves the focus among elements with the arrow keys, Home and End. Wraps around at both ends. */
 export function moveFocus(
   event: KeyboardEvent,
   elements: readonly HTMLElement[],

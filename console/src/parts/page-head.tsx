@@ -11,7 +11,10 @@ interface PageHeadProps {
 /** The initial title of the document, from `index.html`. */
 const UNTITLED = 'Wardkeep'
 
-/** The title of a page with its actions. The title takes the focus, unless the browser has just opened the document. */
+/**
+ * The title of a page, with its actions. The title takes the focus, except when the browser has just loaded the
+ * document.
+ */
 export function PageHead({ title, count, actions }: PageHeadProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

@@ -33,7 +33,7 @@ interface PaletteProps {
   readonly onClose: () => void
 }
 
-/** The search over everything, in a dialog: the input keeps the focus, and arrow keys move among the results. */
+/** The global search in a dialog. The input keeps the focus, and the arrow keys move among the results. */
 export function Palette({ label, groups, isSearching, onSearch, onClose }: PaletteProps) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)

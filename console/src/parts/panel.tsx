@@ -11,7 +11,7 @@ interface PanelProps {
   /** Content before the title, such as an avatar. */
   readonly mark?: ReactNode
   readonly children: ReactNode
-  /** The buttons at the foot. */
+  /** The buttons at the bottom of the panel. */
   readonly actions?: ReactNode
   readonly onClose: () => void
   /** The id of the element that receives the focus when the panel closes. */
@@ -19,7 +19,8 @@ interface PanelProps {
 }
 
 /**
- * The record that is open beside its list. The panel is not modal: the list stays usable, and Escape closes the panel.
+ * The panel of the open record beside its list. The panel is not modal: the list stays usable, and Escape closes the
+ * panel.
  */
 export function Panel(props: PanelProps) {
   const { title, subtitle, mark, children, actions, onClose } = props
@@ -30,7 +31,7 @@ export function Panel(props: PanelProps) {
     {
       keys: 'escape',
       label: texts.close,
-      // Escape first closes a menu or list that is open above the panel.
+      // Ignores Escape while a menu or list is open above the panel, because the key closes that first.
       run: () => !document.querySelector(':popover-open') && onClose(),
     },
   ])
@@ -54,7 +55,10 @@ export function Panel(props: PanelProps) {
   )
 }
 
-/** Focuses the heading when the panel opens. If the focus is lost when the panel closes, it moves to the row. */
+/**
+ * Moves the focus to the heading when the panel opens. When the panel closes and the focus was in it, moves the focus
+ * to the row.
+ */
 function usePanelFocus(
   heading: { readonly current: HTMLElement | null },
   returnFocusTo: string,

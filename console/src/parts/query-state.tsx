@@ -7,17 +7,19 @@ import { ErrorState, Maintenance, NoRight, StaleBanner, TooManyRequests } from '
 interface QueryStateProps<Data> {
   readonly query: UseQueryResult<Data>
   readonly children: (data: Data) => ReactNode
-  /** The skeleton in the layout of the loaded page. */
+  /** Placeholder content in the layout of the loaded page. */
   readonly skeleton?: ReactNode
 }
 
-/** Shows the data of a query, or its state. Data that could not be refreshed stay, with a banner. */
+/**
+ * Shows the data of a query, or the state of the query. Data that could not be refreshed stays visible, with a banner.
+ */
 export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<Data>) {
   const client = useQueryClient()
   // Shows the reason while a request is retried automatically.
   const reason = query.error ?? query.failureReason
   const retry = async () => {
-    // A request that waits for a retry would prevent a new request.
+    // Cancels requests that wait for a retry, because they would prevent a new request.
     await client.cancelQueries({ predicate: ({ state }) => state.fetchFailureReason === reason })
     await query.refetch()
   }
@@ -32,7 +34,7 @@ export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<
   )
 }
 
-/** True if the data no longer exist, or the user may no longer read them. */
+/** True if the data no longer exists, or the user is no longer allowed to read it. */
 const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 403 || error.status === 404)
 

@@ -1,9 +1,6 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
-/**
- * Returns a ref for the button that a form replaces while the form is open. The button receives the focus when it
- * returns.
- */
+/** Returns a ref for a button that an open form replaces. The button receives the focus when it appears again. */
 export function useReturnFocus(isOpen: boolean): RefObject<HTMLButtonElement | null> {
   const button = useRef<HTMLButtonElement>(null)
   const wasOpen = useRef(false)

@@ -5,13 +5,14 @@ export function saveText(text: string, fileName: string): void {
 
 const KEPT_MS = 60_000
 
-/** Saves what has been loaded as a file. */
+/** Saves loaded data as a file. */
 export function saveFile(content: Blob, fileName: string): void {
   const url = URL.createObjectURL(content)
   const link = document.createElement('a')
   link.href = url
   link.download = fileName
   link.click()
-  // Some browsers read the file after the click, or when the user has chosen where to save the file.
+  // Waits before freeing the data, because some browsers read it after the click, or after the user has chosen a
+  // location.
   setTimeout(() => URL.revokeObjectURL(url), KEPT_MS)
 }

@@ -12,7 +12,7 @@ interface SearchComboboxFieldProps extends OptionSearch {
   readonly initial?: ComboboxOption | undefined
 }
 
-/** The form field for a record that the service finds. It sends the id of the record, or nothing. */
+/** The form field for a record that the service searches for. It sends the id of the record, or nothing. */
 export function SearchComboboxField({ name, label, hint, ...props }: SearchComboboxFieldProps) {
   const { initial: given, ...search } = props
   const [initial] = useState(given)

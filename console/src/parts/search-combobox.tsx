@@ -4,7 +4,7 @@ import { comboboxTexts as texts } from './combobox.texts.ts'
 import { Combobox, type ComboboxAttributes, type ComboboxOption } from './combobox.tsx'
 import { usePaused } from './paused.ts'
 
-/** Returns the request for the options that match a text. Its query key contains the clinic. */
+/** Returns the request for the options that match a text. The query key must contain the clinic. */
 export interface OptionsRequest {
   readonly queryKey: QueryKey
   readonly queryFn: () => Promise<readonly ComboboxOption[]>
@@ -13,9 +13,9 @@ export interface OptionsRequest {
 /** The search behind a combobox. */
 export interface OptionSearch {
   readonly find: (text: string) => OptionsRequest
-  /** The minimum number of letters for a search. If absent, an empty text finds the first options. */
+  /** The minimum number of letters for a search. If absent, the first options are loaded without any text. */
   readonly minLength?: number
-  /** The label of the option "none", which is offered while nothing is typed. */
+  /** The label of the option "none". The option is offered while the text is empty. */
   readonly noneLabel: string
 }
 
@@ -27,7 +27,7 @@ interface SearchComboboxProps extends OptionSearch, ComboboxAttributes {
   readonly onChange: (chosen: ComboboxOption | undefined) => void
 }
 
-/** A choice among records that the service finds. Only records that match the typed text can be chosen. */
+/** A choice among records that the service searches for. Only records that match the typed text can be chosen. */
 export function SearchCombobox(props: SearchComboboxProps) {
   const { chosen, onChange, find, minLength = 0, noneLabel, ...others } = props
   const [text, setText] = useState<string>()
@@ -52,7 +52,7 @@ export function SearchCombobox(props: SearchComboboxProps) {
 
 const NONE: readonly ComboboxOption[] = []
 
-/** Finds the options for a text. Returns no options until typing has paused and the response has arrived. */
+/** Finds the options for a text. Returns no options until the user has stopped typing and the response has arrived. */
 function useOptions(text: string | undefined, find: OptionSearch['find'], minLength: number) {
   const paused = usePaused(text)
   const isLong = paused !== undefined && paused.length >= minLength

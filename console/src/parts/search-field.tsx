@@ -8,7 +8,7 @@ interface SearchFieldProps {
   readonly label: string
   /** The current search term of the list. */
   readonly value: string
-  /** Called when typing has paused for 200 ms. */
+  /** Called when the user has stopped typing for 200 ms. */
   readonly onSearch: (text: string) => void
 }
 
@@ -20,7 +20,8 @@ export function SearchField({ label, value, onSearch }: SearchFieldProps) {
   const latest = useRef(onSearch)
   latest.current = onSearch
   const [text, setText] = useState(value)
-  // The search term that the list received last. If it appears in the URL late, it does not replace newer input.
+  // The search term that was last passed to the list. When the URL contains it with a delay, it does not replace newer
+  // input.
   const sent = useRef(value)
   useEffect(() => {
     if (value === sent.current) return

@@ -11,11 +11,14 @@ interface SecretOnceProps {
   readonly value: string
   /** The name of the file that Save writes. */
   readonly fileName: string
-  /** Called when the user has confirmed that the value was stored. */
+  /** Called when the user has confirmed that the value is stored. */
   readonly onKept: () => void
 }
 
-/** A secret that is shown only once. Leaving the page asks first, until the user confirms that it was stored. */
+/**
+ * Shows a secret that is displayed only once. Until the user confirms that it is stored, leaving the page requires a
+ * confirmation.
+ */
 export function SecretOnce({ label, value, fileName, onKept }: SecretOnceProps) {
   const [isKept, setKept] = useState(false)
   return (

@@ -35,7 +35,7 @@ export function Skeleton({ lines = 3 }: { lines?: number }) {
   )
 }
 
-/** One grey line. Its width follows from its position, so that a block looks like text. */
+/** One grey line. Its width depends on its position, so that several lines look like text. */
 export function SkeletonLine({ at }: { at: number }) {
   return <span className="skeleton-line" style={{ width: `${88 - ((at * 29) % 47)}%` }} />
 }

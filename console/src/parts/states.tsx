@@ -13,7 +13,7 @@ interface StateProps {
   readonly action?: ReactNode
 }
 
-/** An empty list: the records that it will contain, and how to add the first record. */
+/** An empty list. Names the records that the list will contain, and how to add the first one. */
 export function Empty({ title, children, action }: StateProps) {
   return (
     <div className="state">
@@ -40,7 +40,7 @@ export function NothingFound({ children, onClear }: { children: ReactNode; onCle
   )
 }
 
-/** A page after the last row of a list, for example because the last record of a page was deleted. */
+/** A page after the last row of a list, for example after the only record of the last page was deleted. */
 export function PastEnd({ onFirst }: { onFirst: () => void }) {
   return (
     <Empty
@@ -57,13 +57,13 @@ export function PastEnd({ onFirst }: { onFirst: () => void }) {
 }
 
 interface ErrorStateProps {
-  /** The API's error, and the next step for the user. */
+  /** The API's error message, and the next step for the user. */
   readonly detail: string
   readonly requestId?: string | undefined
   readonly onRetry?: () => void
 }
 
-/** A failed request: what happened, a way to try again, and the request id for support. */
+/** A failed request: the cause, a button to try again, and the request id for support. */
 export function ErrorState({ detail, requestId, onRetry }: ErrorStateProps) {
   return (
     <div className="state" role="alert">
@@ -81,7 +81,7 @@ export function ErrorState({ detail, requestId, onRetry }: ErrorStateProps) {
   )
 }
 
-/** The id of a request, to copy. */
+/** The id of a request, with a button to copy it. */
 export function RequestId({ id }: { id: string }) {
   return (
     <span className="request-id small">
@@ -109,13 +109,13 @@ export function StaleBanner({ since, onRetry }: { since: Date; onRetry: () => vo
 }
 
 interface TooManyRequestsProps {
-  /** The number of seconds to wait, as requested by the API. */
+  /** The number of seconds to wait, as the API requested. */
   readonly seconds: number
   /** Called once, after the countdown. */
   readonly onEnd: () => void
 }
 
-/** Counts down after too many requests. A later refusal needs a new React key. */
+/** Counts down after too many requests. To restart it for a later refusal, the caller must set a new React key. */
 export function TooManyRequests({ seconds, onEnd }: TooManyRequestsProps) {
   const left = useCountdown(seconds, onEnd)
   return (
@@ -125,7 +125,7 @@ export function TooManyRequests({ seconds, onEnd }: TooManyRequestsProps) {
   )
 }
 
-/** The page of a service in maintenance mode. */
+/** The page that is shown while the service is in maintenance mode. */
 export function Maintenance() {
   return (
     <div className="state" role="status">
@@ -135,7 +135,7 @@ export function Maintenance() {
   )
 }
 
-/** Returns the seconds that are left, and calls back at zero. */
+/** Returns the remaining seconds, and calls `onEnd` at zero. */
 function useCountdown(seconds: number, onEnd: () => void): number {
   const [left, setLeft] = useState(seconds)
   const end = useEffectEvent(onEnd)

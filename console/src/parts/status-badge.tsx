@@ -35,7 +35,7 @@ const shapes: Readonly<Record<Tone, ReactNode>> = {
   ),
 }
 
-/** A shape and a word in the colour of a tone. */
+/** Shows a shape and a word in the colour of a tone. */
 export function ToneBadge({ tone, children }: { tone: Tone; children: ReactNode }) {
   return (
     <span className={`status tone-${tone}`}>
@@ -47,7 +47,7 @@ export function ToneBadge({ tone, children }: { tone: Tone; children: ReactNode 
   )
 }
 
-/** The status of a record, as the API returns it. */
+/** Shows the status of a record, as the API returns it. */
 export function StatusBadge({ kind, state }: { kind: StatusKind; state: string }) {
   const { tone, word } = statusWord(kind, state)
   return <ToneBadge tone={tone}>{word}</ToneBadge>

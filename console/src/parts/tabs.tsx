@@ -10,14 +10,14 @@ export interface Tab {
 }
 
 interface TabsProps {
-  /** Names the list of tabs. */
+  /** The accessible name of the list of tabs. */
   readonly label: string
   readonly tabs: readonly Tab[]
   readonly selected: string
   readonly onSelect: (id: string) => void
 }
 
-/** Tabs that select on focus, by the tabs pattern of the ARIA Authoring Practices. */
+/** Tabs that are selected when they receive the focus. Follows the tabs pattern of the ARIA Authoring Practices. */
 export function Tabs({ label, tabs, selected, onSelect }: TabsProps) {
   const prefix = useId()
   const current = tabs.find((tab) => tab.id === selected) ?? tabs[0]

@@ -12,16 +12,16 @@ import {
 import './time-range.css'
 
 interface TimeRangeProps {
-  /** Undefined for all times. */
+  /** The chosen range. Undefined means all times. */
   readonly value: TimeRangeValue | undefined
   readonly onChange: (value: TimeRangeValue) => void
-  /** Adds a button for all times. */
+  /** If set, a button for all times is shown, and calls this function. */
   readonly onAll?: () => void
 }
 
 const recentRanges = Object.keys(RECENT_RANGES) as RecentRange[]
 
-/** The range that the fields show before the user chooses one. */
+/** The range in the fields before the user has chosen one. */
 const PROPOSED: TimeRangeValue = { range: '24h' }
 
 /** Chooses a range that ends now or a custom range, and shows the time zone. */

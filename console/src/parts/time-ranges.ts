@@ -1,4 +1,4 @@
-/** Time ranges that filter lists and charts, and their form in the URL. */
+/** Time ranges for the filters of lists and charts, and their form in the URL. */
 
 const HOUR_MS = 3_600_000
 
@@ -13,7 +13,10 @@ export const RECENT_RANGES = {
 /** The name of a range that ends now. */
 export type RecentRange = keyof typeof RECENT_RANGES
 
-/** A time range: a named range that ends now, or a custom range. A bare date is a whole UTC day. */
+/**
+ * A time range: a named range that ends now, or a custom range. In a custom range, a date without a time is a whole UTC
+ * day.
+ */
 export type TimeRangeValue =
   | { readonly range: RecentRange }
   | { readonly from: string; readonly to: string }
@@ -35,7 +38,7 @@ export function boundsOf(value: TimeRangeValue, now: Date): { from: string; to: 
   return { from: from.toISOString(), to: now.toISOString() }
 }
 
-/** True if an end of the range is a bare date. */
+/** True if the range starts or ends with a date without a time. */
 export const hasWholeDays = (value: TimeRangeValue): boolean =>
   !('range' in value) && (isBareDate(value.from) || isBareDate(value.to))
 

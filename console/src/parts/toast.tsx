@@ -12,7 +12,7 @@ import {
 } from './toasts.ts'
 import './toast.css'
 
-/** The container of all messages. The shell renders it once; screen readers announce new messages. */
+/** The container of all messages. The shell renders it once. Screen readers announce new messages. */
 export function ToastRegion() {
   const toasts = useSyncExternalStore(subscribeToToasts, currentToasts)
   return (

@@ -1,6 +1,6 @@
-/** The messages at the foot of the page: each reports a change, and can be undone for 8 seconds. */
+/** The messages at the bottom of the page. Each reports a change, and offers to undo it for 8 seconds. */
 
-/** A message; `undo` reverses what it reports. */
+/** A message. `undo` reverses the change that it reports. */
 export interface Toast {
   readonly id: number
   readonly text: string
@@ -14,7 +14,7 @@ let lastId = 0
 const listeners = new Set<() => void>()
 const timers = new Map<number, ReturnType<typeof setTimeout>>()
 
-/** Shows a message. Must be called only after the server confirmed the change. */
+/** Shows a message. Call this only after the server has confirmed the change. */
 export function showToast(text: string, undo?: () => void): void {
   lastId += 1
   const toast = { id: lastId, text, ...(undo && { undo }) }
@@ -33,7 +33,7 @@ export function clearToasts(): void {
   for (const { id } of toasts) dismissToast(id)
 }
 
-/** Keeps a message visible while a pointer or the focus is on it. */
+/** Keeps a message visible while the pointer or the focus is on it. */
 export function holdToast(id: number): void {
   clearTimeout(timers.get(id))
   timers.delete(id)

@@ -6,7 +6,7 @@ test.each([
   { type: 'signed-out' },
   { type: 'locked' },
   { type: 'theme', theme: 'dark' },
-])('reads the message %j', (message) => {
+])('a browser tab accepts the message %j of another tab', (message) => {
   expect(readMessage(message)).toEqual(message)
 })
 
@@ -19,6 +19,6 @@ test.each([
   { type: 'signed-in', tenant_id: '1', user_id: 7 },
   { type: 'theme', theme: 'url(x)' },
   { type: 'theme' },
-])('ignores %j', (data) => {
+])('a browser tab ignores the invalid message %j of another tab', (data) => {
   expect(readMessage(data)).toBeUndefined()
 })

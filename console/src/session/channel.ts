@@ -29,7 +29,7 @@ export function openChannel(): Channel {
   }
 }
 
-/** Returns the message, or undefined for a message that another program on this origin may have sent. */
+/** Returns the message. Returns undefined for any other data, which another program on this origin may have sent. */
 export function readMessage(data: unknown): TabMessage | undefined {
   if (typeof data !== 'object' || data === null || !('type' in data)) return undefined
   if (data.type === 'signed-out' || data.type === 'locked') return { type: data.type }

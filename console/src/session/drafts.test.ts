@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createDrafts } from './drafts.ts'
 
-test('offers a draft to the same person after a new sign-in', () => {
+test('the store of drafts offers a draft to the same person after a new sign-in', () => {
   const drafts = createDrafts()
   drafts.belongTo('1:7')
   drafts.keep('users/add', { full_name: 'Nora' })
@@ -11,7 +11,7 @@ test('offers a draft to the same person after a new sign-in', () => {
   expect(drafts.offered('users/add')).toBeUndefined()
 })
 
-test('drops the drafts when another person signs in', () => {
+test('the store of drafts drops the drafts when another person signs in', () => {
   const drafts = createDrafts()
   drafts.belongTo('1:7')
   drafts.keep('users/add', { full_name: 'Nora' })
@@ -20,7 +20,7 @@ test('drops the drafts when another person signs in', () => {
   expect(drafts.offered('users/add')).toBeUndefined()
 })
 
-test('stores no draft before somebody has signed in', () => {
+test('the store of drafts keeps no draft before somebody has signed in', () => {
   const drafts = createDrafts()
   drafts.keep('register', { full_name: 'Nora' })
   expect(drafts.offered('register')).toBeUndefined()

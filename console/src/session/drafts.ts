@@ -1,6 +1,6 @@
 /**
- * Stores what a user typed in forms while the user is signed out, and offers it to the same user only. Drafts are in
- * memory: closing or reloading the tab drops them.
+ * Stores the input of forms while the user is signed out, and offers it only to the same user. Drafts are stored in
+ * memory, so closing or reloading the tab drops them.
  */
 
 /** The values of a form by field name. Secret fields are never part of it. */

@@ -6,7 +6,7 @@ const THROTTLE_MS = 1000
 const STORED = 'last-activity'
 
 export interface IdleWatchDeps {
-  /** Called once when the limit has passed. */
+  /** Called once when the time limit has passed. */
   onOver: () => void
   /** Called while the user is active, to report the activity to the service. */
   onHeartbeat: () => void
@@ -16,9 +16,9 @@ export interface IdleWatch {
   /** Starts the watch, or continues with a new limit. Starting counts as activity. */
   start(limitMs: number): void
   stop(): void
-  /** Records activity, also while the warning shows. */
+  /** Records activity. Also works while the warning is shown. */
   stay(): void
-  /** The seconds until the sign-out while the warning shows. */
+  /** Returns the seconds until the sign-out. Undefined unless the warning is shown. */
   secondsLeft(): number | undefined
   subscribe(listener: () => void): () => void
 }
@@ -61,7 +61,7 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
 
   function noteActivity(): void {
     if (left !== undefined || Math.abs(Date.now() - noted) < THROTTLE_MS) return
-    // The first mouse movement after a night of sleep must not extend the session.
+    // Checks the limit first. Otherwise the first mouse movement after the computer has slept would extend the session.
     check()
     if (limitMs > 0 && left === undefined) record()
   }
@@ -107,8 +107,8 @@ export function createIdleWatch({ onOver, onHeartbeat }: IdleWatchDeps): IdleWat
 }
 
 /**
- * Returns when any tab last saw activity. Reads storage instead of the channel. A tab that wakes up has missed
- * the messages of the channel, and would end the session of all tabs.
+ * Returns the time of the latest activity in any tab. Reads storage instead of the channel, because a tab that was
+ * suspended has missed the messages and would end the session of all tabs.
  */
 function readActivity(own: number): number {
   try {
@@ -122,6 +122,6 @@ function writeActivity(at: number): void {
   try {
     localStorage.setItem(STORED, String(at))
   } catch {
-    // Without storage each tab measures its own activity only.
+    // Without storage, each tab considers only its own activity.
   }
 }

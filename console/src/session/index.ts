@@ -1,4 +1,4 @@
-/** The session of this tab, and the parts that depend on the session. */
+/** The session of this tab, and the objects that depend on it. */
 import { useSyncExternalStore } from 'react'
 import { sendJson } from '../api/http.ts'
 import { openChannel } from './channel.ts'
@@ -26,7 +26,7 @@ export const session = createSession({
 
 export const idleWatch = createIdleWatch({
   onOver: () => session.signOut('idle'),
-  // A failed renewal is retried with the next request.
+  // Ignores a failed renewal, because the next request renews the session again.
   onHeartbeat: () => void session.renew().catch(() => undefined),
 })
 

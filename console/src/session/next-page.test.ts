@@ -6,7 +6,7 @@ test.each([
   ['/users?search=ada&open=7', '/users?search=ada&open=7'],
   ['/t/3/audit#top', '/t/3/audit#top'],
   ['/users/../audit', '/audit'],
-])('keeps the page %s', (next, page) => {
+])('the sign-in page accepts %s as the page to open after sign-in', (next, page) => {
   expect(safeNext(next)).toBe(page)
 })
 
@@ -29,6 +29,6 @@ test.each([
   `/${'a'.repeat(3000)}`,
   '/sign-in?next=/users',
   '/second-factor',
-])('refuses %j', (next) => {
+])('the sign-in page rejects %j as the page to open after sign-in', (next) => {
   expect(safeNext(next)).toBeUndefined()
 })

@@ -9,9 +9,9 @@ const ANY_ORIGIN = 'http://console.invalid'
 const ENTRY_PAGES = new Set(['/sign-in', '/new-password', '/second-factor'])
 
 /**
- * Returns a page of the console if `next` names one, else undefined. Anything that a browser could read as another
- * origin is refused.
- * @param next a path relative to the console, from the address bar
+ * Returns `next` if it is a page of the console, otherwise undefined. Rejects anything that a browser could interpret
+ * as another origin.
+ * @param next a path relative to the console, from the URL
  */
 export function safeNext(next: unknown): string | undefined {
   if (typeof next !== 'string' || next.length > MAX_LENGTH) return undefined
@@ -21,8 +21,8 @@ export function safeNext(next: unknown): string | undefined {
   return ENTRY_PAGES.has(url.pathname) ? undefined : `${url.pathname}${url.search}${url.hash}`
 }
 
-/** Returns the address of the page that `next` names, or of the start page. */
+/** Returns the URL of the page in `next`, or of the start page. */
 export const hrefOfNext = (next: unknown): string => `${CONSOLE_PATH}${safeNext(next) ?? '/'}`
 
-/** True if the path contains no backslashes, spaces or control characters, which browsers rewrite or drop. */
+/** True if the path contains no backslashes, spaces or control characters, because browsers rewrite or drop them. */
 const isPlain = (text: string): boolean => /^[^\\\s\p{Cc}\p{Cf}]*$/u.test(text)

@@ -1,4 +1,4 @@
-/** One calm message while the service does not respond. The pages retry automatically. */
+/** A message that is shown while the service does not respond. The pages retry automatically. */
 import { useServiceAway } from '../api/availability.ts'
 import './service-banner.css'
 

@@ -13,7 +13,7 @@ let receive: (message: TabMessage) => void
 let answers: Record<string, () => Response | ApiError>
 let session: Session
 let pause: () => Promise<void>
-/** Resolves when this tab may change the session. */
+/** Resolves when this tab is allowed to change the session. */
 let turn: Promise<void>
 
 const answer = (token: string, user_id = 7) =>
@@ -59,13 +59,13 @@ const textOfToken = async () => (await session.accessToken())?.text
 
 const noContent = () => new Response(null, { status: 204 })
 
-test('has no user without a cookie', async () => {
+test('the console session has no user without a cookie', async () => {
   answers.refresh = noContent
   expect(await session.ensure()).toBeUndefined()
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'none' })
 })
 
-test('does not sign in again when a renewal waited for its turn during the sign-out', async () => {
+test('the console session does not renew the token after a sign-out that happened while the renewal waited', async () => {
   await session.signIn(CREDENTIALS)
   const { promise, resolve } = Promise.withResolvers<void>()
   turn = promise
@@ -77,18 +77,21 @@ test('does not sign in again when a renewal waited for its turn during the sign-
   expect(calls).not.toContain('refresh')
 })
 
-test.each([429, 503, 0])('does not treat status %i as signed out', async (status) => {
-  await session.signIn(CREDENTIALS)
-  answers.refresh = () => refusal(status)
-  await expect(session.renew()).rejects.toMatchObject({ status })
-  expect(session.state().status).toBe('signed-in')
-  now += 250_000
-  expect(await textOfToken()).toBe('first')
-  now += 60_000
-  await expect(session.accessToken()).rejects.toMatchObject({ status })
-})
+test.each([429, 503, 0])(
+  'the console session stays signed in after the response %i to a renewal',
+  async (status) => {
+    await session.signIn(CREDENTIALS)
+    answers.refresh = () => refusal(status)
+    await expect(session.renew()).rejects.toMatchObject({ status })
+    expect(session.state().status).toBe('signed-in')
+    now += 250_000
+    expect(await textOfToken()).toBe('first')
+    now += 60_000
+    await expect(session.accessToken()).rejects.toMatchObject({ status })
+  },
+)
 
-test('renews a minute before the token expires, once for all requests', async () => {
+test('the console session renews the token a minute before it expires, once for all waiting requests', async () => {
   await session.signIn(CREDENTIALS)
   now += 239_000
   expect(await textOfToken()).toBe('first')
@@ -98,7 +101,7 @@ test('renews a minute before the token expires, once for all requests', async ()
   expect(calls).toEqual(['POST', 'refresh'])
 })
 
-test('replaces a refused token once', async () => {
+test('the console session replaces a refused token only once', async () => {
   await session.signIn(CREDENTIALS)
   const refused = { text: 'first', owner: '1:7' }
   expect(await session.replaceToken(refused)).toMatchObject({ text: 'second' })
@@ -106,7 +109,7 @@ test('replaces a refused token once', async () => {
   expect(calls).toEqual(['POST', 'refresh'])
 })
 
-test('ends when the service refuses the renewal', async () => {
+test('the console session ends when the service refuses the renewal', async () => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => refusal(401)
   await session.renew()
@@ -114,7 +117,7 @@ test('ends when the service refuses the renewal', async () => {
   expect(await session.accessToken()).toBeUndefined()
 })
 
-test('drops the user immediately, and retries until the service has ended the session', async () => {
+test('the console session removes the user immediately at sign-out, and retries until the service has ended the session', async () => {
   await session.signIn(CREDENTIALS)
   let attempts = 0
   answers.DELETE = () => (++attempts < 3 ? refusal(503) : noContent())
@@ -124,7 +127,7 @@ test('drops the user immediately, and retries until the service has ended the se
   await expect.poll(() => attempts).toBe(3)
 })
 
-test('continues to end the session after a failed sign-in', async () => {
+test('the console session keeps trying to end the former session after a failed sign-in', async () => {
   await session.signIn(CREDENTIALS)
   let isAway = true
   answers.DELETE = () => (isAway ? refusal(500) : noContent())
@@ -141,7 +144,7 @@ test('continues to end the session after a failed sign-in', async () => {
   await expect.poll(() => calls.filter((call) => call === 'DELETE').length).toBe(deletions + 1)
 })
 
-test('stops ending the old session when somebody signs in', async () => {
+test('the console session stops trying to end the former session when somebody signs in', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(503)
   pause = () => new Promise((resolve) => setTimeout(resolve))
@@ -152,7 +155,7 @@ test('stops ending the old session when somebody signs in', async () => {
   expect(calls.length).toBe(ended)
 })
 
-test('stops ending the session when the service refuses it permanently', async () => {
+test('the console session stops trying to end the session in the service when the service permanently refuses', async () => {
   await session.signIn(CREDENTIALS)
   answers.DELETE = () => refusal(403)
   session.signOut('chosen')
@@ -160,7 +163,7 @@ test('stops ending the session when the service refuses it permanently', async (
   expect(calls).toEqual(['POST', 'DELETE', 'POST'])
 })
 
-test('never sends a request of one user with the token of another', async () => {
+test('the console session never sends a request of one user with the token of another', async () => {
   await session.signIn(CREDENTIALS)
   const refused = await session.accessToken()
   if (!refused) throw new Error('no token')
@@ -170,7 +173,7 @@ test('never sends a request of one user with the token of another', async () => 
   await expect(session.accessToken()).rejects.toMatchObject({ status: 401 })
 })
 
-test('ignores a renewal that arrives after the sign-out', async () => {
+test('the console session ignores a renewal that arrives after the sign-out', async () => {
   await session.signIn(CREDENTIALS)
   const renewal = session.renew()
   session.signOut('chosen')
@@ -178,14 +181,14 @@ test('ignores a renewal that arrives after the sign-out', async () => {
   expect(session.state().status).toBe('signed-out')
 })
 
-test('follows a sign-out in another tab without ending the session again', async () => {
+test('the console session signs out when another tab signs out, and does not end the session again', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'signed-out' })
   expect(session.state()).toMatchObject({ status: 'signed-out', reason: 'elsewhere' })
   expect(calls).toEqual(['POST'])
 })
 
-test('follows a sign-in of the same person in another tab', async () => {
+test('the console session signs in when the same person signs in again in another tab', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'locked' })
   receive({ type: 'signed-in', tenant_id: 1, user_id: 7 })
@@ -193,14 +196,14 @@ test('follows a sign-in of the same person in another tab', async () => {
   expect(reloads).toBe(0)
 })
 
-test('drops everything when another person signs in', async () => {
+test('the console session signs out and reloads the page when another person signs in in another tab', async () => {
   await session.signIn(CREDENTIALS)
   receive({ type: 'signed-in', tenant_id: 1, user_id: 8 })
   expect(session.state().status).toBe('signed-out')
   expect(reloads).toBe(1)
 })
 
-test('drops everything when another person signs in after a sign-out', async () => {
+test('the console session signs out and reloads the page when another person signs in after a sign-out', async () => {
   await session.signIn(CREDENTIALS)
   session.signOut('chosen')
   answers.POST = () => answer('other', 8)
@@ -209,7 +212,7 @@ test('drops everything when another person signs in after a sign-out', async () 
   expect(reloads).toBe(1)
 })
 
-test('drops everything when the cookie belongs to another person', async () => {
+test('the console session signs out and reloads the page when the cookie belongs to another person', async () => {
   await session.signIn(CREDENTIALS)
   answers.refresh = () => answer('third', 8)
   await session.renew()
@@ -218,7 +221,7 @@ test('drops everything when the cookie belongs to another person', async () => {
   expect(reloads).toBe(1)
 })
 
-test('signs in again after a change of the password', async () => {
+test('the console session signs in again after a change of the password', async () => {
   expect(await session.signInAgain('another-Secret-4')).toBe(false)
   await session.signIn(CREDENTIALS)
   answers.POST = () => answer('after')

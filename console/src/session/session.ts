@@ -1,6 +1,6 @@
 /**
- * The session of this browser. The refresh token is an HttpOnly cookie. The access token stays inside this closure:
- * neither storage, the address nor a global object holds it.
+ * The session of this browser. An HttpOnly cookie contains the refresh token. The access token exists only in a closure
+ * of this module, and never in storage, in the URL or in a global object.
  */
 import type { paths } from '@wardkeep/client/api'
 import { ApiError, retryDelayOf } from '../api/problem.ts'
@@ -36,11 +36,11 @@ export type SessionState =
 export interface SessionDeps {
   sendJson: (method: string, path: string, body: unknown) => Promise<Response>
   channel: Channel
-  /** Runs work while no other tab changes the session. */
+  /** Runs work while no other tab is changing the session. */
   takeTurn: <Result>(work: () => Promise<Result>) => Promise<Result>
   now: () => number
   pause: (seconds: number) => Promise<void>
-  /** Reloads the page, which drops all data in this tab. */
+  /** Reloads the page. This drops all data in this tab. */
   reload: () => void
 }
 
@@ -52,20 +52,22 @@ export interface Session {
   ensure(): Promise<Person | undefined>
   signIn(credentials: Credentials): Promise<Person>
   /**
-   * Signs the same person in with a new password, which has ended every session of theirs. Waits for a service that is
-   * away. Returns false when they have to sign in themselves.
+   * Signs the same user in with a new password, because setting the password has ended all sessions. Waits while the
+   * service is unavailable. Returns false if the user has to use the sign-in page.
    */
   signInAgain(password: string): Promise<boolean>
-  /** Forgets the person at once, in every tab, then ends the session at the service. */
+  /** Signs the user out in every tab at once, and then ends the session at the service. */
   signOut(reason: 'chosen' | 'idle' | 'password-changed'): void
   /** Renews the session, which also reports activity to the service. */
   renew(): Promise<void>
   /**
-   * Returns a token that is good for a while, or undefined when nobody is signed in.
-   * @throws ApiError when the person changes before the token is there
+   * Returns a token that stays valid for a while. Returns undefined if nobody is signed in.
+   * @throws ApiError when another user signs in before the token arrives
    */
   accessToken(): Promise<AccessToken | undefined>
-  /** Returns the token that replaces a refused one, or undefined after its owner has signed out. */
+  /**
+   * Returns a new token to replace a refused one. Returns undefined if the user of the refused token has signed out.
+   */
   replaceToken(refused: AccessToken): Promise<AccessToken | undefined>
 }
 
@@ -73,10 +75,10 @@ const SESSION = '/api/console/session'
 const RENEW_BEFORE_SECONDS = 60
 const SIGN_OUT_WAIT_SECONDS = 5
 
-/** An access token of one person. */
+/** An access token and its user. */
 export interface AccessToken {
   readonly text: string
-  /** Names the person, as `personKey` does. */
+  /** The user of the token, as returned by `personKey`. */
   readonly owner: string
 }
 
@@ -92,14 +94,14 @@ const tokenOf = (text: string, owner: string, seconds: number, now: number): Tok
   expiresAt: now + seconds * 1000,
 })
 
-/** Names a person across tenants. */
+/** Returns a key that identifies a user across tenants. */
 export const personKey = (person: { tenant_id: number; user_id: number }): string =>
   `${person.tenant_id}:${person.user_id}`
 
 const signedInPerson = (state: SessionState): Person | undefined =>
   state.status === 'signed-in' ? state.person : undefined
 
-/** Returns the person who is signed in, or was before. */
+/** Returns the signed-in user, or the user who was signed in last. */
 const knownPerson = (state: SessionState): Person | undefined =>
   state.status === 'signed-out' ? state.last : signedInPerson(state)
 
@@ -112,9 +114,9 @@ export function createSession(deps: SessionDeps): Session {
   let renewing: Promise<void> | undefined
   let ending = Promise.resolve()
   let signedInWith: Omit<Credentials, 'password' | 'totp_code'> | undefined
-  /** Grows with each sign-in and sign-out, so that responses of an earlier session are ignored. */
+  /** Increases with each sign-in and sign-out, so that responses of an earlier session can be ignored. */
   let epoch = 0
-  /** Grows with each sign-in that succeeded, in this tab or another one. */
+  /** Increases with each successful sign-in, in this tab or another one. */
   let signIns = 0
 
   function change(next: SessionState): void {
@@ -143,13 +145,13 @@ export function createSession(deps: SessionDeps): Session {
     return person
   }
 
-  /** @param asked when the renewal was wanted: a sign-out since then must not be undone */
+  /** @param asked the counters at the time of the request for a renewal. A renewal must not undo a later sign-out. */
   async function askForToken(asked = { epoch, signIns }): Promise<void> {
     if (asked.epoch !== epoch) return
     const answer = await sendRenewal(sendJson)
     if (asked.epoch !== epoch) return
     if (answer) adopt(answer)
-    // The refused cookie was that of the earlier session.
+    // The service refused the cookie of the earlier session. The cookie of the newer session may be valid.
     else if (asked.signIns !== signIns) await askForToken()
     else forget(signedInPerson(state) ? 'ended' : 'none')
   }
@@ -162,13 +164,13 @@ export function createSession(deps: SessionDeps): Session {
     return renewing
   }
 
-  /** Ends the session at the service, unless somebody has signed in since. */
+  /** Ends the session at the service, unless someone has signed in since. */
   async function endSession(): Promise<void> {
     const before = signIns
     const end = async () => {
       if (before === signIns) await sendJson('DELETE', SESSION, {})
     }
-    // The refused cookie belongs to no session.
+    // Ignores a refusal, because a refused cookie belongs to no session.
     await persist(() => takeTurn(end), deps.pause).catch(() => undefined)
   }
 
@@ -180,7 +182,7 @@ export function createSession(deps: SessionDeps): Session {
 
   async function signIn(credentials: Credentials): Promise<Person> {
     epoch++
-    // A sign-out that arrives late would clear the new cookie.
+    // Waits for the sign-out, because one that arrives after the sign-in would clear the new cookie.
     await Promise.race([ending, deps.pause(SIGN_OUT_WAIT_SECONDS)])
     const answer = await takeTurn(async () => {
       const response = await sendJson('POST', SESSION, credentials)
@@ -208,7 +210,8 @@ export function createSession(deps: SessionDeps): Session {
       deps.reload()
     } else if (state.status === 'signed-out') {
       epoch++
-      // A renewal that is on its way belongs to the earlier session. After a failure the sign-in form stays, and works.
+      // Waits for a running renewal, which belongs to the earlier session. If it fails, the sign-in form can still be
+      // used.
       void Promise.resolve(renewing)
         .then(renew)
         .catch(() => undefined)
@@ -252,7 +255,7 @@ export function createSession(deps: SessionDeps): Session {
   }
 }
 
-/** Repeats a request until the service accepts or finally refuses it, or until the caller cancels it. */
+/** Repeats a request until the service accepts it or refuses it for good, or until the caller cancels it. */
 async function persist<Result>(
   request: () => Promise<Result>,
   pause: SessionDeps['pause'],
@@ -271,7 +274,7 @@ async function persist<Result>(
 
 const mayPass = ({ isPassing, status }: ApiError): boolean => isPassing || status >= 500
 
-/** Returns false when the service refuses it. */
+/** Returns false if the service refuses the request. */
 async function isAccepted(work: Promise<unknown>): Promise<boolean> {
   try {
     await work
@@ -282,7 +285,7 @@ async function isAccepted(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Returns the renewed session, or undefined when there is none. */
+/** Renews the session. Returns undefined if there is none. */
 async function sendRenewal(sendJson: SessionDeps['sendJson']): Promise<SessionAnswer | undefined> {
   try {
     const response = await sendJson('POST', `${SESSION}/refresh`, {})

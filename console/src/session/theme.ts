@@ -1,9 +1,12 @@
-/** The theme that a person chose, in every tab. `theme.js` applies it before the first paint of a page. */
+/**
+ * The chosen theme, which is the same in every tab. `theme.js` applies the theme before a page is painted for the first
+ * time.
+ */
 import type { Channel, ThemeChoice } from './channel.ts'
 
 const STORED = 'theme'
 
-/** Follows the choice of other tabs. Returns the function that makes a choice for all of them. */
+/** Applies themes that are chosen in other tabs. Returns the function that sets the theme in all tabs. */
 export function followTheme(channel: Channel): (theme: ThemeChoice) => void {
   channel.listen((message) => {
     if (message.type === 'theme') apply(message.theme)
@@ -16,7 +19,7 @@ export function followTheme(channel: Channel): (theme: ThemeChoice) => void {
   }
 }
 
-/** Returns the choice of this browser. */
+/** Returns the theme that was chosen in this browser. */
 export function readTheme(): ThemeChoice {
   const { theme } = document.documentElement.dataset
   return theme === 'light' || theme === 'dark' ? theme : 'system'

@@ -4,11 +4,11 @@ const LOCK = 'wardkeep-session'
 const PATIENCE_MS = 4000
 
 /**
- * Runs `work` while no other tab runs its own. Goes on without the lock when a tab keeps it for too long, and where
- * the browser has no locks (plain HTTP): the service tolerates renewals at the same time.
+ * Runs `work` while no other tab runs its own. Continues without the lock if another tab keeps it for too long, or if
+ * the browser has no locks (plain HTTP). The service tolerates concurrent renewals.
  */
 export async function takeTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  // The type says that locks always exist. Outside a secure context they do not.
+  // The type of `locks` is wrong: it does not exist outside a secure context.
   const locks: LockManager | undefined = navigator.locks
   if (!locks) return work()
   let hasStarted = false

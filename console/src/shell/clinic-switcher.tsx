@@ -5,7 +5,7 @@ import { useClinicId, useClinics } from './clinic.ts'
 import { usePersonHere } from './person.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
-/** The name of the clinic. Superadmins switch to another one here and stay on the page. */
+/** Shows the name of the clinic. Superadmins can switch to another clinic here, and stay on the same page. */
 export function ClinicSwitcher() {
   const person = usePersonHere()
   const clinicId = useClinicId()
@@ -36,7 +36,7 @@ function ClinicName({ name }: { name: string }) {
   )
 }
 
-/** The address of this page in another clinic, without its filters and the open record. */
+/** Returns the URL of this page in another clinic, without its filters and the open record. */
 function addressIn(clinicId: number): string {
   const [, rest = ''] = /\/t\/\d+(.*)$/.exec(location.pathname) ?? []
   return `/t/${clinicId}${rest}`

@@ -1,11 +1,13 @@
-/** The clinic whose data the pages show. It stands in the address of superadmins; others have only their own. */
+/**
+ * The clinic whose data the pages show. The URL contains it for superadmins. Other users have only their own clinic.
+ */
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
 import { api, take } from '../api/client.ts'
 import type { Person } from '../session/index.ts'
 import { usePersonHere } from './person.ts'
 
-/** The beginning of addresses that name a clinic. */
+/** The start of URLs that name a clinic. */
 export const CLINIC_PREFIX = '/t/$clinicId'
 
 /** Returns the id of the clinic that the page shows. */
@@ -15,12 +17,12 @@ export function useClinicId(): number {
   return readClinicId(clinicId) ?? person.tenant_id
 }
 
-/** Reads the id of a clinic from an address. */
+/** Reads the id of a clinic from a URL. */
 export function readClinicId(text: string | undefined): number | undefined {
   return text !== undefined && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
 }
 
-/** Returns the address of a page for a person. */
+/** Returns the URL of a page for a user. */
 export function addressOf(
   page: { readonly path: string; readonly isPlatform?: boolean },
   person: Pick<Person, 'role'>,
@@ -36,7 +38,9 @@ export interface ClinicName {
   readonly name: string
 }
 
-/** Returns the clinics that the person may know: all for superadmins, otherwise their own and public ones. */
+/**
+ * Returns the clinics that the user may know. Superadmins know all, and other users know their own and the public ones.
+ */
 export function useClinics(): readonly ClinicName[] {
   const { role } = usePersonHere()
   const isListed = role === 'superadmin' || role === 'admin' || role === 'auditor'

@@ -1,4 +1,4 @@
-/** Finds records for the search over everything. */
+/** Finds records for the global search. */
 import { api, take } from '../api/client.ts'
 
 /** A record that was found. */

@@ -1,4 +1,4 @@
-/** The looks of the console in this browser: its theme and the height of rows. The account keeps both as well. */
+/** The appearance of the console in this browser: its theme and the height of rows. The account stores both as well. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, take } from '../api/client.ts'
@@ -19,7 +19,7 @@ export const DENSITIES = ['compact', 'comfortable'] as const
 export type Density = (typeof DENSITIES)[number]
 
 const DENSITY_KEY = 'density'
-/** Names the person whose looks this browser has, by ids. */
+/** The storage key for the user whose appearance settings this browser has. */
 const OWNER_KEY = 'looks-of'
 
 const preferencesQuery = {
@@ -27,19 +27,19 @@ const preferencesQuery = {
   queryFn: () => take(api.GET('/api/preferences')),
 }
 
-/** Returns the chosen theme, and follows changes, also those of other tabs. */
+/** Returns the chosen theme. Re-renders when it changes, in this tab or another one. */
 export const useTheme = (): ThemeChoice => useSyncExternalStore(followRoot, readTheme)
 
-/** Returns the chosen density, and follows changes. */
+/** Returns the chosen row height. Re-renders when it changes. */
 export const useDensity = (): Density => useSyncExternalStore(followRoot, readDensity)
 
-/** Changes the theme in every tab, and keeps it in the account. */
+/** Changes the theme in every tab, and stores it in the account. */
 export function chooseTheme(theme: ThemeChoice): void {
   setTheme(theme)
   void api.PUT('/api/preferences/theme', { body: { theme } }).catch(reportUnsaved)
 }
 
-/** Returns a function that changes the density and keeps it in the account. */
+/** Returns a function that changes the row height and stores it in the account. */
 export function useChooseDensity(): (density: Density) => Promise<void> {
   const queries = useQueryClient()
   return async (density) => {
@@ -53,7 +53,10 @@ export function useChooseDensity(): (density: Density) => Promise<void> {
   }
 }
 
-/** Applies the looks of this browser, or those of the account after someone else used the browser. */
+/**
+ * Applies the appearance settings of this browser. If another user has used the browser since, applies those of the
+ * account.
+ */
 export function useLooksOf(person: Person | undefined): void {
   const queries = useQueryClient()
   const owner = person && personKey(person)
@@ -67,7 +70,7 @@ export function useLooksOf(person: Person | undefined): void {
         setTheme(theme)
         applyDensity(settings.density)
       },
-      // Without an answer the looks of this browser stay.
+      // Keeps the settings of this browser if the request fails.
       () => undefined,
     )
   }, [owner, queries])

@@ -10,7 +10,7 @@ import { WaitingBadge } from './waiting.tsx'
 
 const groups = Object.keys(texts.groups) as PageGroup[]
 
-/** The pages that the person may see, in groups. Where there is little room it is a drawer. */
+/** Shows the pages that the user may open, in groups. On narrow screens it is a drawer. */
 export function Navigation({ id, isNarrow }: { id: string; isNarrow: boolean }) {
   const drawer = useRef<HTMLElement>(null)
   const pages = pagesFor(usePersonHere().role)

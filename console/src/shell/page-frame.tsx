@@ -6,7 +6,7 @@ import type { ConsolePage } from './pages.ts'
 import { usePersonHere } from './person.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
-/** Wraps a page so that only the roles that may see it do. */
+/** Wraps a page so that only roles with access to the page see it. */
 export function guarded(page: ConsolePage, Page: ComponentType): ComponentType {
   return function GuardedPage() {
     const { role } = usePersonHere()
@@ -20,7 +20,7 @@ export function guarded(page: ConsolePage, Page: ComponentType): ComponentType {
   }
 }
 
-/** Says that an address leads nowhere. */
+/** Reports an unknown URL. */
 export function NotFound() {
   return (
     <>

@@ -1,4 +1,7 @@
-/** Every page of the console for people who are signed in. Routes, navigation, keys and search follow from it. */
+/**
+ * Every page of the console for signed-in users. The routes, the navigation, the shortcuts and the search are derived
+ * from this table.
+ */
 import type { ComponentType } from 'react'
 import type { IconName } from '../parts/icons.ts'
 import { ROLES, type Role } from '../words/roles.ts'
@@ -7,26 +10,29 @@ import { shellTexts } from './shell.texts.ts'
 /** A group of the navigation. */
 export type PageGroup = keyof typeof shellTexts.groups
 
-/** A number beside a page of the navigation. */
+/** A number beside the name of a page in the navigation. */
 export type NavigationBadge = 'waiting'
 
 /** A page of the console. Its module exports the component as `Page`. */
 export interface ConsolePage {
   readonly title: string
-  /** The path after the clinic of a superadmin. A page of one record has parameters, such as `/webhooks/$id`. */
+  /**
+   * The path of the page, after the clinic in the URL of a superadmin. A page for one record has parameters, such as
+   * `/webhooks/$id`.
+   */
   readonly path: string
   readonly load: () => Promise<{ Page: ComponentType }>
   readonly roles: readonly Role[]
-  /** True for pages of the whole platform, which have no clinic in their address. */
+  /** True for pages about the whole platform. Their URL contains no clinic. */
   readonly isPlatform?: boolean
-  /** Its place in the navigation. A page without one is reached from other pages. */
+  /** The place of the page in the navigation. Other pages link to a page without a place. */
   readonly navigation?: {
     readonly group: PageGroup
     readonly icon: IconName
-    /** The number that stands beside the title. */
+    /** The number beside the name of the page. */
     readonly badge?: NavigationBadge
   }
-  /** The letter that leads to it after `g`. */
+  /** The letter that opens the page after `g`. */
   readonly key?: string
 }
 
@@ -90,6 +96,6 @@ export const pages: readonly ConsolePage[] = [
   },
 ]
 
-/** The pages that a role may see. */
+/** Returns the pages that a role may open. */
 export const pagesFor = (role: Role): readonly ConsolePage[] =>
   pages.filter(({ roles }) => roles.includes(role))

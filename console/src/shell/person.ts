@@ -4,7 +4,7 @@ import type { Person } from '../session/index.ts'
 /** Carries the signed-in person to the pages inside the shell. */
 export const PersonContext = createContext<Person | undefined>(undefined)
 
-/** Returns the signed-in person. Only for components inside the shell. */
+/** Returns the signed-in user. Can only be used inside the shell. */
 export function usePersonHere(): Person {
   const person = useContext(PersonContext)
   if (!person) throw new Error('usePersonHere is used outside the shell')

@@ -1,8 +1,8 @@
-/** Reloads data that a change of a record may have affected elsewhere. */
+/** Reloads data in other places that a change of a record may affect. */
 import { useQueryClient } from '@tanstack/react-query'
 import { useClinicId } from './clinic.ts'
 
-/** The pages whose records name users and departments of one another. */
+/** The pages whose records contain names of users and departments. */
 const RELATED = ['users', 'departments', 'audit', 'overview'] as const
 
 /** A record that was just deleted. */
@@ -12,8 +12,8 @@ interface DeletedRecord {
 }
 
 /**
- * Returns a function that starts to reload the related records of the clinic. The page reports its result without
- * waiting for them. A deleted record is not requested again.
+ * Returns a function that starts to reload the related records of the clinic. The caller need not wait for the reload.
+ * The function does not reload a deleted record.
  */
 export function useReloadClinic(): (deleted?: DeletedRecord) => void {
   const queries = useQueryClient()

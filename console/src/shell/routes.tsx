@@ -11,7 +11,7 @@ import { session } from '../session/index.ts'
 import { addressOf, CLINIC_PREFIX, readClinicId } from './clinic.ts'
 import { type ConsolePage, pages, pagesFor } from './pages.ts'
 
-/** Loads the frame of the pages, which the sign-in page does not need. */
+/** Loads the frame of the pages on demand, because the sign-in page does not need it. */
 const frame = () => import('./page-frame.tsx')
 
 /**
@@ -42,7 +42,7 @@ export function signedInRoutes<Parent extends AnyRoute>(parent: Parent) {
 
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
-/** Creates the route of the gallery of parts, which needs no session. Only developers have it, on their own machine. */
+/** Creates the route of the gallery of parts, which needs no session. The route exists only in development. */
 export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
   return createRoute({
     getParentRoute: () => parent,
@@ -54,7 +54,7 @@ export function partsRoute<Parent extends AnyRoute>(parent: Parent) {
   })
 }
 
-/** Creates the route of the start, which leads to the first page of the person. */
+/** Creates the start route, which redirects to the first page of the user. */
 function startRoute<Parent extends AnyRoute>(parent: Parent) {
   return createRoute({
     getParentRoute: () => parent,
@@ -88,7 +88,7 @@ function pageRoute<Parent extends AnyRoute>(
   })
 }
 
-/** Adds the own clinic to the address of a superadmin. */
+/** Adds the user's own clinic to the URL of a superadmin. */
 function addClinic(location: ParsedLocation): void {
   const state = session.state()
   if (state.status !== 'signed-in' || state.person.role !== 'superadmin') return
@@ -96,7 +96,7 @@ function addClinic(location: ParsedLocation): void {
   throw redirect({ to, search: location.search, replace: true })
 }
 
-/** Removes the clinic from the addresses of other users, and fixes an address without a valid one. */
+/** Removes the clinic from the URLs of other users, and corrects a URL without a valid clinic. */
 function requireClinic(clinicId: string, location: ParsedLocation): void {
   const state = session.state()
   if (state.status !== 'signed-in') return

@@ -10,7 +10,7 @@ import { usePersonHere } from './person.ts'
 import { SEARCHED_PATHS, searchLabel } from './search-label.ts'
 import { shellTexts as texts } from './shell.texts.ts'
 
-/** The lists whose records are searched, by the path of the page that opens them. */
+/** The lists that are searched. Each is identified by the path of the page that opens its records. */
 const finders = [
   { path: SEARCHED_PATHS.people, label: texts.found.people, icon: 'users', find: findPeople },
   {
@@ -23,14 +23,17 @@ const finders = [
 
 type Finder = (typeof finders)[number]
 
-/** The search over pages, people and departments. It asks for records after two letters, once typing pauses. */
+/**
+ * The search over pages, users and departments. It requests records after two letters, when the user has stopped
+ * typing.
+ */
 export function Search({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState('')
   const { role } = usePersonHere()
   const pages = pagesFor(role)
   const open = useOpen()
   const paused = usePaused(text)
-  // Records that match an earlier text could be opened by mistake.
+  // Hides records that match an earlier text, because the user could open them by mistake.
   const isCurrent = paused === text
   const people = useFound(finders[0], pages, paused)
   const departments = useFound(finders[1], pages, paused)

@@ -19,7 +19,7 @@ const NARROW = '(max-width: 900px)'
 
 const KeysDialog = lazyRouteComponent(() => import('../parts/keys-dialog.tsx'), 'KeysDialog')
 
-/** The frame around every page. It shows nothing once nobody is signed in. */
+/** The frame around every page. It renders nothing if nobody is signed in. */
 export function Shell() {
   const person = usePerson()
   useLooksOf(person)

@@ -11,7 +11,7 @@ const icons: Readonly<Record<ThemeChoice, IconName>> = {
   system: 'monitor',
 }
 
-/** Chooses the theme. */
+/** A menu to choose the theme. */
 export function ThemeMenu() {
   const current = useTheme()
   const items = THEMES.map((theme) => ({

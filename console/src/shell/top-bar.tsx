@@ -19,7 +19,7 @@ interface TopBarProps {
   readonly onKeys: () => void
 }
 
-/** The bar above every page. Where there is little room, the clinic's name moves into the navigation. */
+/** The bar above every page. On narrow screens, the clinic's name moves into the navigation. */
 export function TopBar({ navigationId, isNarrow, onSearch, onKeys }: TopBarProps) {
   const { demo_mode, role } = usePersonHere()
   const search = searchLabel(role)

@@ -7,7 +7,7 @@ import { shellTexts as texts } from './shell.texts.ts'
 
 const REFRESH_MS = 60_000
 
-/** Returns how many people wait for approval, renewed every minute. Undefined for roles that approve nobody. */
+/** Returns how many users wait for approval. Refreshes every minute. Undefined for roles that cannot approve users. */
 export function useWaitingCount(): number | undefined {
   const { role } = usePersonHere()
   const clinicId = useClinicId()
@@ -26,7 +26,7 @@ export function useWaitingCount(): number | undefined {
   return data?.total
 }
 
-/** The number of people who wait for approval. Nothing while there are none. */
+/** Shows the number of users who wait for approval. Shows nothing if there are none. */
 export function WaitingBadge() {
   const count = useWaitingCount()
   if (!count) return null

@@ -7,7 +7,7 @@ const light = tokensOf(':root {')
 const dark = tokensOf(':root[data-theme="dark"] {')
 const darkOfSystem = tokensOf(':root:not([data-theme="light"]) {')
 
-/** The colour pairs of the design with their minimum contrast. */
+/** The colour pairs of the design, with the minimum contrast of each. */
 const pairs: readonly [drawn: string, on: string, least: number][] = [
   ...['text', 'muted', 'accent', 'ok', 'attention', 'failed', 'waiting'].flatMap((drawn) =>
     ['surface', 'page'].map((on): [string, string, number] => [drawn, on, 4.5]),
@@ -37,15 +37,15 @@ describe.each([
   })
 })
 
-test('gives the dark theme of the system the same tokens as the chosen one', () => {
+test('the system dark theme and the chosen dark theme have the same tokens', () => {
   expect([...darkOfSystem]).toEqual([...dark])
 })
 
-test('gives both themes the same tokens', () => {
+test('the light and the dark theme have the same tokens', () => {
   expect([...dark.keys()]).toEqual([...light.keys()])
 })
 
-test('uses light-dark() in no theme, because the build rewrites it', () => {
+test('no theme uses light-dark(), because the build rewrites it', () => {
   expect(css.replaceAll(/\/\*[\s\S]*?\*\//g, '')).not.toContain('light-dark(')
 })
 
@@ -63,7 +63,7 @@ function colour(tokens: Tokens, name: string): string {
   return value
 }
 
-/** The contrast ratio of WCAG 2.2. */
+/** Returns the contrast ratio of two colours (WCAG 2.2). */
 function contrast(one: string, other: string): number {
   const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b)
   return (lighter + 0.05) / (darker + 0.05)

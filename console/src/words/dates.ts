@@ -1,10 +1,10 @@
-/** Dates and times as the console writes them, always in the browser's time zone. */
+/** Formats dates and times. The console always uses the browser's time zone. */
 import { LOCALE } from './locale.ts'
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
-/** From this age on, a date is more useful than a number of days. */
+/** From this age on, the console shows a date instead of a number of days. */
 const OLDEST_AGO = 7 * DAY
 
 const dates = new Intl.DateTimeFormat(LOCALE, { dateStyle: 'medium' })
@@ -37,31 +37,31 @@ const fullTimes = new Intl.DateTimeFormat(LOCALE, {
 })
 const zones = new Intl.DateTimeFormat(LOCALE, { timeZoneName: 'short' })
 
-/** Writes a date: `27 Nov 2026`. */
+/** Formats a date: `27 Nov 2026`. */
 export const formatDate = (at: Date): string => dates.format(at)
 
-/** Writes a time of day: `14:02`. */
+/** Formats a time of day: `14:02`. */
 export const formatClock = (at: Date): string => clocks.format(at)
 
-/** Writes a time of day to the second: `14:02:11`. */
+/** Formats a time of day to the second: `14:02:11`. */
 export const formatClockSecond = (at: Date): string => clockSeconds.format(at)
 
-/** Writes a date without its year and the time of day: `27 Nov, 14:02`. */
+/** Formats a date without the year, and the time of day: `27 Nov, 14:02`. */
 export const formatDayClock = (at: Date): string => dayClocks.format(at)
 
-/** Writes a date and the time to the second, with the year unless it is this one: `27 Nov, 14:02:11`. */
+/** Formats a date and the time to the second: `27 Nov, 14:02:11`. Adds the year if it is not the current one. */
 export const formatSecond = (at: Date, now: Date): string =>
   (at.getFullYear() === now.getFullYear() ? daySeconds : yearSeconds).format(at)
 
-/** Writes the date, the time to the second and the time zone. */
+/** Formats the date, the time to the second, and the time zone. */
 export const formatFullTime = (at: Date): string => fullTimes.format(at)
 
-/** The browser's time zone, short: `CET`. */
+/** Returns the short name of the browser's time zone: `CET`. */
 export function timeZoneName(at: Date = new Date()): string {
   return zones.formatToParts(at).find((part) => part.type === 'timeZoneName')?.value ?? 'UTC'
 }
 
-/** Writes a time as its distance from now, and as a date after seven days. */
+/** Formats how long ago a time was. After seven days, formats the date instead. */
 export function formatAgo(at: Date, now: Date): string {
   const seconds = Math.round((now.getTime() - at.getTime()) / 1000)
   const distance = Math.abs(seconds)
@@ -71,7 +71,7 @@ export function formatAgo(at: Date, now: Date): string {
   return seconds < 0 ? `in ${length}` : `${length} ago`
 }
 
-/** Writes a number of seconds in its largest unit: `41 s`, `3 min`, `2 h`, `5 d`. */
+/** Formats a number of seconds in its largest unit: `41 s`, `3 min`, `2 h`, `5 d`. */
 export function formatDuration(seconds: number): string {
   if (seconds < MINUTE) return `${Math.max(0, Math.round(seconds))} s`
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`

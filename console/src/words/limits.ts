@@ -1,2 +1,2 @@
-/** The length of the longest name that the API takes, of a person, a department or a clinic. */
+/** The maximum length of a name in the API, for a person, a department or a clinic. */
 export const MAX_NAME_LENGTH = 200

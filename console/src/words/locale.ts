@@ -1,2 +1,2 @@
-/** The language that dates and numbers are written in. The texts of pages are in `*.texts.ts`. */
+/** The language of dates and numbers. The texts of pages are in `*.texts.ts`. */
 export const LOCALE = 'en-GB'

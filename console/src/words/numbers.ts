@@ -1,4 +1,4 @@
-/** Numbers as the console writes them. */
+/** Formats numbers for the console. */
 import { LOCALE } from './locale.ts'
 
 const whole = new Intl.NumberFormat(LOCALE)
@@ -14,26 +14,26 @@ interface ListSize {
   readonly total_estimated?: boolean | undefined
 }
 
-/** Writes a number with separators: `2,249`. */
+/** Formats a number with separators: `2,249`. */
 export const formatNumber = (value: number): string => whole.format(value)
 
-/** Writes a number, shortened from 10,000 on: `2,249`, `394.3k`, `2.1m`. */
+/** Formats a number. Shortens it from 10,000 on: `2,249`, `394.3k`, `2.1m`. */
 export const formatShort = (value: number): string =>
   value < 10_000 ? whole.format(value) : short.format(value)
 
-/** Writes the size of a list, which may be an estimate. */
+/** Formats the size of a list. The size may be an estimate. */
 export const formatTotal = (list: ListSize): string =>
   list.total_estimated ? `about ${whole.format(list.total)}` : whole.format(list.total)
 
-/** Writes a share from 0 to 1 as a percentage: `43%`. */
+/** Formats a share from 0 to 1 as a percentage: `43%`. */
 export const formatPercent = (share: number): string => percents.format(share)
 
-/** Writes a number with its noun: `1 session`, `3 sessions`. */
+/** Formats a number with its noun: `1 session`, `3 sessions`. */
 export function formatCount(value: number, one: string, many: string): string {
   return `${whole.format(value)} ${plural.select(value) === 'one' ? one : many}`
 }
 
-/** Writes a size in decimal units: `1.2 GB`. */
+/** Formats a size in decimal units: `1.2 GB`. */
 export function formatBytes(bytes: number): string {
   let size = bytes
   let unit = 0

@@ -4,7 +4,7 @@ export const ROLES = ['superadmin', 'admin', 'doctor', 'nurse', 'receptionist', 
 /** A role of the service. */
 export type Role = (typeof ROLES)[number]
 
-/** True for the roles that may change the people and settings of a clinic. */
+/** True for the roles that may change the users and settings of a clinic. */
 export const isAdministrator = (role: Role): boolean => role === 'admin' || role === 'superadmin'
 
 /** The name of each role. */

@@ -1,6 +1,6 @@
 const MAX_LENGTH = 60
 
-/** Shortens a very long name for titles, buttons and messages. The record shows all of it. */
+/** Shortens a very long name for titles, buttons and messages. The page of the record shows the whole name. */
 export function shortName(name: string): string {
   const characters = [...name]
   if (characters.length <= MAX_LENGTH) return name

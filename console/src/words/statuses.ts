@@ -1,6 +1,6 @@
-/** Every state that the API answers, with its tone and its word. `StatusBadge` shows them. */
+/** Every state that the API returns, with its tone and a word for it. `StatusBadge` shows them. */
 
-/** The meaning of a state for the reader. Each tone has a shape of its own. */
+/** The meaning of a state for the reader. Each tone has its own shape. */
 export type Tone = 'ok' | 'attention' | 'failed' | 'waiting' | 'off'
 
 /** The tone and the word of a state. */
@@ -91,10 +91,10 @@ const statuses = {
   },
 } satisfies Record<string, Record<string, StatusWord>>
 
-/** A kind of thing that has states. */
+/** A kind of record that has states. */
 export type StatusKind = keyof typeof statuses
 
-/** Finds the tone and word of a state. An unknown state is shown as it is. */
+/** Finds the tone and the word of a state. Returns the technical name of an unknown state. */
 export function statusWord(kind: StatusKind, state: string): StatusWord {
   const words: Readonly<Record<string, StatusWord>> = statuses[kind]
   return Object.hasOwn(words, state) ? (words[state] ?? unknown(state)) : unknown(state)
@@ -103,7 +103,7 @@ export function statusWord(kind: StatusKind, state: string): StatusWord {
 /** The states of a kind, in the order of filters. */
 export const statesOf = (kind: StatusKind): readonly string[] => Object.keys(statuses[kind])
 
-/** The kinds of things that have states. */
+/** The kinds of records that have states. */
 export const statusKinds = (): readonly StatusKind[] => Object.keys(statuses) as StatusKind[]
 
 const unknown = (state: string): StatusWord => status('off', state)

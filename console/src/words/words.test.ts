@@ -4,7 +4,7 @@ import { formatBytes, formatCount, formatNumber } from './numbers.ts'
 import { shortName } from './short-name.ts'
 import { statusWord } from './statuses.ts'
 
-describe('times', () => {
+describe('formatted times', () => {
   const now = new Date('2026-11-27T12:00:00Z')
   test.each([
     [10, 'just now'],
@@ -14,11 +14,11 @@ describe('times', () => {
     [7 * 86_400, '20 Nov 2026'],
     [-30, 'in less than a minute'],
     [-120, 'in 2 min'],
-  ])('writes a time %d seconds ago', (seconds, written) => {
+  ])('show a time %d seconds ago as "%s"', (seconds, written) => {
     expect(formatAgo(new Date(now.getTime() - seconds * 1000), now)).toBe(written)
   })
 
-  test('writes durations in their largest unit', () => {
+  test('show durations in their largest unit', () => {
     expect([0, 59, 60, 7200, 90_000].map(formatDuration)).toEqual([
       '0 s',
       '59 s',
@@ -29,7 +29,7 @@ describe('times', () => {
   })
 })
 
-test('writes numbers, counts and sizes', () => {
+test('the console formats numbers, counts and sizes', () => {
   expect(formatNumber(41_200)).toBe('41,200')
   expect(formatCount(1, 'session', 'sessions')).toBe('1 session')
   expect(formatCount(0, 'session', 'sessions')).toBe('0 sessions')
@@ -42,7 +42,7 @@ test('writes numbers, counts and sizes', () => {
   ])
 })
 
-test('shows an unknown state as it is', () => {
+test('the console shows an unknown state unchanged', () => {
   expect(statusWord('user', 'a_new_state')).toEqual({ tone: 'off', word: 'a_new_state' })
   expect(statusWord('user', 'constructor')).toEqual({ tone: 'off', word: 'constructor' })
 })
@@ -53,7 +53,7 @@ describe('long names', () => {
     ['W'.repeat(60), 'W'.repeat(60)],
     ['W'.repeat(61), `${'W'.repeat(59)}…`],
     ['👩'.repeat(200), `${'👩'.repeat(59)}…`],
-  ])('%s is shortened to %s', (name, short) => {
+  ])('%s is shortened to %s if it is too long', (name, short) => {
     expect(shortName(name)).toBe(short)
   })
 })

@@ -64,7 +64,7 @@ function trial() {
     close: store.close,
     log,
     async verify(address: DatabaseAddress) {
-      // Passes only the keys, so that the copy does not move key files of this folder.
+      // Passes only the keys, so that opening the copy does not move key files of this data folder.
       const rootKeys = givenOnly(...(await keySource(config, log).given()))
       const app = await openApp({ config, address, publicUrl: LOCAL, rootKeys, log, role: 'api' })
       try {
@@ -116,7 +116,7 @@ type Backup = Awaited<ReturnType<Commands['create']>>
 export const onBackups = (work: (backups: Commands) => Promise<string>): Promise<void> =>
   withApp((app) => work(app.features.backups.commands), true)
 
-/** Runs backup commands like `onBackups`. Exits with 1 if the work adds messages about unfinished parts to `left`. */
+/** Runs backup commands like `onBackups`. Exits with 1 if the work adds messages about incomplete parts to `left`. */
 async function asFarAsPossible(
   work: (backups: Commands, left: string[]) => Promise<string>,
 ): Promise<void> {
@@ -150,7 +150,7 @@ type Line = Pick<
 > &
   Partial<Pick<Backup, 'reason' | 'status' | 'verified_at' | 'drill_seconds' | 'error'>>
 
-/** The reason to show for a backup that was not requested by a user. */
+/** The reason to show for a backup that no user has requested. */
 const REASONS = { request: '', schedule: 'scheduled', safety: 'created before a restore' }
 
 function line(backup: Line): string {

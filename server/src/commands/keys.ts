@@ -16,8 +16,8 @@ import { deleteSealed } from './lost-root.store.ts'
 import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
 
 /**
- * Works on the database without opening a service, because a broken key would prevent its startup.
- * @param isReadOnly true for work that only reads, which may run while a service is running
+ * Works on the database without opening a service, because a broken key would prevent the service from starting.
+ * @param looks true for work that only reads. It may run while a service is running.
  */
 async function withKeys(
   work: (db: Scopes, source: KeySource) => Promise<void>,
@@ -52,8 +52,8 @@ export function rotateRootKey(): Promise<void> {
 }
 
 /**
- * Deletes all encrypted data. No other process may use the database. @throws StartupError unless the lost key is
- * confirmed
+ * Deletes all encrypted data. No other process may use the database.
+ * @throws StartupError unless the lost key is confirmed
  */
 export async function abandon(confirmed: string | undefined): Promise<void> {
   await withKeys((db, source) =>

@@ -20,8 +20,8 @@ export function scanNow({ json = false }: { json?: boolean }): Promise<void> {
 }
 
 /**
- * Confirms a proposed fix, with or without a running service. @throws StartupError if the fix is unknown or not
- * proposed
+ * Confirms a proposed fix, with or without a running service.
+ * @throws StartupError if the fix is unknown or not proposed
  */
 export function confirmCommand(key: string): Promise<void> {
   return withApp(async ({ features }) => {

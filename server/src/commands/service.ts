@@ -21,8 +21,8 @@ export async function withApp(work: (app: App) => Promise<string>, joins = false
     await migrateOrExplain(address, config, log)
     const rootKeys = keySource(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
-    // A command does only its own work. The service does the background work and recovers from faults, so only errors
-    // are logged here.
+    // Logs only errors. A command does only its own work, and the service does the background work and recovers from
+    // faults.
     const quiet = openLog('error', 2)
     const app = await openApp({ config, address, publicUrl, rootKeys, log: quiet, role: 'api' })
     try {
@@ -85,7 +85,8 @@ export function releaseOutbound(): Promise<void> {
 }
 
 /**
- * Rotates the signing key, with or without a running service. @param revokes true to reject tokens of former keys now
+ * Rotates the signing key, with or without a running service.
+ * @param revokes true to reject tokens of former keys now
  */
 export function rotateSigningKey(revokes: boolean): Promise<void> {
   return withApp(async ({ features: { auth } }) => {

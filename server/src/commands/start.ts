@@ -86,19 +86,19 @@ export async function start(role: string): Promise<void> {
   const config = readConfig()
   const log = openLog(config.LOG_LEVEL)
   for (const warning of misspeltVariables()) log.warn(warning)
-  // A failed write to stdout must not stop the service, as a failed log write does not.
+  // Ignores errors, because a failed write to stdout must not stop the service. The same applies to the log.
   process.stdout.on('error', () => undefined)
   const { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE } = config
   const isProduction = config.NODE_ENV === 'production'
   const secrets = { DATA_DIR, ENCRYPTION_KEY_FILE, ENCRYPTION_KEY_NEXT_FILE }
   await refuseLooseModes(secrets, isProduction, log)
-  // Checks the addresses before a database is created and the passwords of a first start are shown.
+  // Checks the addresses first, before a database is created and the password of a first start is shown.
   const own = role === 'worker' ? undefined : serviceAt(config)
   const ofMetrics = metricsAt(config)
   await requireFree([own, ofMetrics].filter((at) => at !== undefined))
   // Loads the modules of the application while the database starts.
   const loading = import('../app.ts')
-  // If startup fails, everything acquired so far is released.
+  // If startup fails, everything that was acquired so far is released.
   await using undo = new AsyncDisposableStack()
   const onStop = (what: string, stop: () => Promise<unknown>) =>
     undo.defer(
@@ -126,14 +126,14 @@ export async function start(role: string): Promise<void> {
     own && (await listeningOn(own, app.server.listen({ host: own.host, port: own.port })))
   stopOnSignal(undo.move(), log)
   if (listening === undefined) return void log.info({}, 'background work started')
-  // Writes all lines in one call, because a program that waits for the address may stop reading after it.
+  // Writes all lines in one call. A program that waits for the address may stop reading after it has found the address.
   process.stdout.write(`${announce(listening)}\n${app.hold.since() === null ? '' : PAUSED}`)
   log.info({ address: listening }, 'listening')
 }
 
 /**
  * Waits for the server at DATABASE_URL.
- * @returns false if the process was asked to stop first
+ * @returns false if a signal stops the process first
  */
 async function databaseIsThere(config: Config, log: Logger): Promise<boolean> {
   const { DATABASE_URL: url, DATABASE_WAIT_SECONDS: seconds } = config
@@ -146,8 +146,8 @@ async function databaseIsThere(config: Config, log: Logger): Promise<boolean> {
 }
 
 /**
- * Waits for a running restore to end, because migrations would change its tables.
- * @returns false if the process was asked to stop first
+ * Waits for a running restore to end, because the migrations would change the tables during the restore.
+ * @returns false if a signal stops the process first
  */
 const restoreIsOver = (address: DatabaseAddress, config: Config, log: Logger): Promise<boolean> =>
   explained(
@@ -155,11 +155,11 @@ const restoreIsOver = (address: DatabaseAddress, config: Config, log: Logger): P
     unlessStopped((signal) => untilAvailable(address, { log, clock: systemTime, signal })),
   )
 
-/** Runs `work`, which waits for the database, until a signal stops the process. */
+/** Runs `work`, which waits for the database. A signal ends the wait. */
 async function unlessStopped(work: (signal: AbortSignal) => Promise<boolean>): Promise<boolean> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  // Installs handlers, because without them signals do not end the first process of a container.
+  // Installs handlers. Without them, signals do not end the first process of a container.
   for (const signal of STOP_SIGNALS) process.on(signal, stop)
   try {
     return await work(stopping.signal)
@@ -178,7 +178,7 @@ export const migrateOrExplain = (
 export const requireSchema = (address: DatabaseAddress, config: Config): Promise<void> =>
   explained(config, requireMigrated(address))
 
-/** Runs `work`, and explains errors of the database at DATABASE_URL. */
+/** Runs `work`. Turns errors of the database at DATABASE_URL into messages for the operator. */
 async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
   try {
     return await work
@@ -193,10 +193,13 @@ async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
   }
 }
 
-/** Error codes for an address that cannot be used: unknown, not of this machine, or with an unresolvable name. */
+/**
+ * Error codes for an address that cannot be used, because it is unknown or belongs to another machine, or because its
+ * name does not resolve.
+ */
 const UNUSABLE = ['EACCES', 'EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** An address to listen on, with the names of its variables. */
+/** An address to listen on, with the names of the variables that set it. */
 interface At {
   host: string
   port: number
@@ -214,7 +217,10 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
     ? undefined
     : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
 
-/** Listens on all addresses at the same time, because two may be equal, then closes them. @throws if one is not free */
+/**
+ * Listens on all addresses at the same time, because two of them may be equal. Then closes them.
+ * @throws Error if an address is not free
+ */
 async function requireFree(addresses: readonly At[]): Promise<void> {
   await using listeners = new AsyncDisposableStack()
   for (const at of addresses) {
@@ -241,7 +247,10 @@ async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>):
   }
 }
 
-/** Returns the URL at which this machine reaches the service. Leaves out a zone, which URLs cannot contain. */
+/**
+ * Returns the URL at which this machine reaches the service. Omits the zone of an IPv6 address, because URLs cannot
+ * contain it.
+ */
 function localUrl({ HOST, PORT }: Config): string {
   const host = HOST.replace(/%.*$/, '')
   return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`

@@ -1,4 +1,4 @@
-/** The configuration: defaults, faults of each variable, and one report with all faults. */
+/** Tests the configuration: its defaults, the faults of each variable, and the report that lists all faults. */
 import { describe, expect, test } from 'vitest'
 import { StartupError } from '../lib/startup-error.ts'
 import { parseNetworks } from '../platform/net/index.ts'
@@ -6,7 +6,7 @@ import { misspeltVariables, readConfig, VARIABLES } from './config.ts'
 
 const KEY = Buffer.alloc(32, 9)
 
-/** Returns the lines of the error that the environment causes. */
+/** Returns the lines of the error for this environment. */
 function faultsOf(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(env)
@@ -86,7 +86,7 @@ describe('an empty environment', () => {
     })
   })
 
-  test('has the same result as empty variables', () => {
+  test('has the same result as variables that are set to empty text', () => {
     const empty = Object.fromEntries(Object.keys(VARIABLES).map((name) => [name, '']))
     expect(readConfig(empty)).toEqual(readConfig({}))
   })
@@ -182,7 +182,7 @@ describe('a variable', () => {
     expect(faultsOf({ [name]: text })).toEqual([expect.stringMatching(`^${name}: .+\\.$`)])
   })
 
-  test('has a meaning and a default for the documentation', () => {
+  test('has a description and a default for the documentation', () => {
     for (const { meaning, default: fallback } of Object.values(VARIABLES)) {
       expect(meaning).not.toBe('')
       expect(fallback).not.toBe('')
@@ -195,13 +195,16 @@ test.each([
   ['https://clinic.example:8443/app', 'clinic.example'],
   ['http://192.0.2.1', 'localhost'],
   ['http://[::1]:8080', 'localhost'],
-])('derives the sender of mails: for a service at %s it is at %s', (PUBLIC_URL, host) => {
-  const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
-  expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
-})
+])(
+  'the configuration uses a sender address for mails of a service at %s: %s',
+  (PUBLIC_URL, host) => {
+    const { MAIL_FROM } = readConfig(PUBLIC_URL ? { PUBLIC_URL } : {})
+    expect(MAIL_FROM).toBe(`Wardkeep <no-reply@${host}>`)
+  },
+)
 
 test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
-  'requires PUBLIC_URL for mails if the service listens on %s',
+  'the configuration requires PUBLIC_URL for mails if the service listens on %s',
   (HOST) => {
     const env = { HOST, SMTP_URL: 'smtp://127.0.0.1' }
     expect(faultsOf(env)).toEqual([
@@ -213,7 +216,7 @@ test.each(['0.0.0.0', '::', '192.0.2.1', 'clinic.internal'])(
 )
 
 test.each(['', '127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
-  'does not require PUBLIC_URL if the service listens on "%s"',
+  'the configuration does not require PUBLIC_URL if the service listens on "%s"',
   (HOST) => {
     expect(faultsOf({ HOST, SMTP_URL: 'smtp://127.0.0.1' })).toEqual([])
   },
@@ -243,12 +246,12 @@ describe('production', () => {
   })
 })
 
-test('rejects a key together with a key file', () => {
+test('the configuration rejects a key together with a key file', () => {
   const both = { ENCRYPTION_KEY: KEY.toString('hex'), ENCRYPTION_KEY_FILE: '/key' }
   expect(faultsOf(both)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: .*Remove one/)])
 })
 
-test('reports the faults of all variables together, without secret values', () => {
+test('the configuration reports the faults of all variables together, without secret values', () => {
   const env = {
     PORT: 'x',
     ENCRYPTION_KEY: 'my-secret-key',
@@ -284,7 +287,7 @@ describe('a bucket of backups', () => {
     [{ BACKUP_S3_URL, ...KEYS, BACKUP_S3_LOCK_DAYS: '0' }, /^BACKUP_S3_LOCK_DAYS: must be a whole/],
     [{ BACKUP_S3_LOCK_DAYS: '9' }, /^BACKUP_S3_LOCK_DAYS: requires BACKUP_S3_URL/],
     [{ BACKUP_S3_URL: 'https://AKIA:hunter2@s3.example' }, /^BACKUP_S3_URL: must include a bucket/],
-  ])('%o is reported as one fault', (env, line) => {
+  ])('gets one error for the faulty settings %o', (env, line) => {
     expect(faultsOf(env)).toEqual([expect.stringMatching(line)])
     expect(faultsOf(env).join()).not.toContain('hunter2')
   })
@@ -298,11 +301,16 @@ describe('the messenger', () => {
     '4711%3Asecret',
     '..',
     'x'.repeat(257),
-  ])('rejects the token "%s" without showing it, because it goes into a path', (token) => {
-    const faults = faultsOf({ MESSENGER_BOT_TOKEN: token })
-    expect(faults).toEqual([expect.stringMatching(/^MESSENGER_BOT_TOKEN: must be the token only/)])
-    expect(faults.join()).not.toMatch(/secret|xxx/)
-  })
+  ])(
+    'rejects the token "%s" without printing it, because tokens become part of a URL path',
+    (token) => {
+      const faults = faultsOf({ MESSENGER_BOT_TOKEN: token })
+      expect(faults).toEqual([
+        expect.stringMatching(/^MESSENGER_BOT_TOKEN: must be the token only/),
+      ])
+      expect(faults.join()).not.toMatch(/secret|xxx/)
+    },
+  )
 
   const HOOKED = { MESSENGER_MODE: 'webhook', MESSENGER_BOT_TOKEN: '4711:secret' }
 
@@ -369,7 +377,7 @@ describe('a variable with a name almost like a known one', () => {
     ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
     ['BACKUP_SCHEDUL', 'BACKUP_SCHEDULE'],
     ['DATADIR', 'DATA_DIR'],
-  ])('%s is reported', (name, meant) => {
+  ])('%s is reported with the suggestion %s', (name, meant) => {
     expect(misspeltVariables({ [name]: '1', PATH: '/bin', HOME: '/root', PORT: '1' })).toEqual([
       `${name} is not a variable of Wardkeep and is ignored. Did you mean ${meant}?`,
     ])
@@ -385,7 +393,7 @@ describe('a variable with a name almost like a known one', () => {
 })
 
 test.each(['prod', 'Production', 'staging', ' production'])(
-  'rejects the environment NODE_ENV=%s',
+  'the configuration rejects the environment NODE_ENV=%s',
   (NODE_ENV) => {
     expect(faultsOf({ NODE_ENV })).toEqual(['NODE_ENV: must be production, development or test.'])
   },

@@ -1,6 +1,6 @@
 /**
- * The configuration: the only reader of the environment. The tables of `docs/reference/configuration.md` are generated
- * from the variables.
+ * The configuration. Only this module reads the environment. The tables of `docs/reference/configuration.md` are
+ * generated from the variables.
  */
 import { misspelt } from '../lib/spelling.ts'
 import { StartupError } from '../lib/startup-error.ts'
@@ -65,7 +65,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const faults: string[] = []
   for (const [name, { read }] of Object.entries(VARIABLES)) {
     try {
-      // Compose files and shells express "not set" as an empty variable.
+      // Treats an empty variable as not set. Compose files and shells have no other way to express this.
       values[name] = read(env[name] === '' ? undefined : env[name], env)
     } catch (error) {
       faults.push(`${name}: ${(error as Error).message}.`)
@@ -75,13 +75,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return values as Config
 }
 
-/** The minimum length of long names, which may differ in more letters: `TRUSTED_PROXY` needs three edits. */
+/**
+ * The length from which a name counts as long. A long name may differ in more letters: `TRUSTED_PROXY` needs three
+ * edits.
+ */
 const LONG_NAME = 12
 const EDITS_OF_LONG_NAMES = 3
 
 /**
- * Returns a warning for each unknown variable whose name is almost that of a known one. Without the warning nobody
- * would notice that the variable is ignored (decisions §12).
+ * Returns a warning for each unknown variable whose name is similar to a known name. Without the warning, an operator
+ * might not notice that the variable is ignored (decisions §12).
  */
 export function misspeltVariables(env: NodeJS.ProcessEnv = process.env): string[] {
   const known = Object.keys(VARIABLES)

@@ -1,4 +1,4 @@
-/** Root keys come from variables or files. Generated keys are stored in the data folder. */
+/** Tests that root keys come from variables or files, and that generated keys are stored in the data folder. */
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ const source = (env: Record<string, string>) =>
 const froms = async (env: Record<string, string>) =>
   (await source(env).given()).map(({ from }) => from.replace(folder, 'DATA_DIR'))
 
-test('lists the current key first, followed by the next one', async () => {
+test('the source of root keys lists the current key first, followed by the next one', async () => {
   await writeFile(join(folder, 'root.key'), text(TWO))
   const file = join(folder, 'next')
   await writeFile(file, text(TWO))
@@ -40,7 +40,7 @@ test('lists the current key first, followed by the next one', async () => {
   ])
 })
 
-test('reads the next key from the variable, or creates one in the folder', async () => {
+test('the source of root keys reads the next key from its variable, or creates a key in the data folder', async () => {
   const configured = source({ ENCRYPTION_KEY: text(ONE) })
   await expect(configured.next()).rejects.toThrow(/^ENCRYPTION_KEY_NEXT_FILE: set it to a file/)
   expect(await readdir(folder)).toEqual([])
@@ -50,13 +50,13 @@ test('reads the next key from the variable, or creates one in the folder', async
   expect(await readdir(folder)).toEqual(['root.key.next'])
 })
 
-test('stores the next key in the folder before it is used', async () => {
+test('the source of root keys stores the next key in the data folder before the key is used', async () => {
   await writeFile(join(folder, 'root.key'), text(ONE))
   const next = join(folder, 'root.key.next')
   const given = source({ ENCRYPTION_KEY_NEXT: text(TWO) })
   expect(await given.next()).toEqual({ key: TWO, from: next })
   expect(await given.next()).toEqual({ key: TWO, from: next })
-  // The folder keeps the key even if the variable is removed.
+  // The key stays in the folder, even if the variable is removed.
   expect(await source({}).next()).toEqual({ key: TWO, from: next })
   await expect(source({ ENCRYPTION_KEY_NEXT: text(Buffer.alloc(32, 3)) }).next()).rejects.toThrow(
     `${next} contains a different key than ENCRYPTION_KEY_NEXT`,
@@ -65,7 +65,7 @@ test('stores the next key in the folder before it is used', async () => {
   expect(await froms({})).toEqual(['DATA_DIR/root.key', `DATA_DIR/root.key.${fingerprintOf(ONE)}`])
 })
 
-test('does not change the keys in the folder if a key is configured', async () => {
+test('the source of root keys does not change key files in the data folder if a key is configured', async () => {
   await writeFile(join(folder, 'root.key'), text(ONE))
   await writeFile(join(folder, 'root.key.next'), text(TWO))
   await source({ ENCRYPTION_KEY: text(TWO) }).settle(fingerprintOf(TWO))
@@ -74,7 +74,7 @@ test('does not change the keys in the folder if a key is configured', async () =
   expect((await readdir(folder)).sort()).toEqual(['root.key', `root.key.${fingerprintOf(ONE)}`])
 })
 
-test('returns all existing keys without a database, and creates none', async () => {
+test('the source of root keys returns all existing keys without a database, and creates no key', async () => {
   const config = readConfig({ DATA_DIR: folder })
   await expect(givenKeys(config, silentLog)).rejects.toThrow(/only be decrypted with its root key/)
   expect(await readdir(folder)).toEqual([])

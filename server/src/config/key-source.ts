@@ -48,7 +48,7 @@ export function keySource(config: Keys, log: Logger): KeySource {
     },
     async next() {
       const given = await next()
-      // Also saves the key in the data folder, so that it survives if the variable is removed later.
+      // Also saves the key in the data folder, so that the key is not lost if the variable is removed later.
       if (isOwn) return own.keepNext(given)
       if (given) return given
       throw new StartupError(

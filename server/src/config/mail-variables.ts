@@ -25,7 +25,9 @@ export const MAIL_VARIABLES = {
   }),
 }
 
-/** Returns the host of the URL as the domain of the sender. Returns `localhost` if it is missing or an IP address. */
+/**
+ * Returns the host of the URL as the domain of the sender. Returns `localhost` if the host is missing or an IP address.
+ */
 function mailHost(publicUrl: string | undefined): string {
   const host = publicUrl && URL.canParse(publicUrl) ? new URL(publicUrl).hostname : ''
   return host === '' || isIP(host.replace(/^\[(.*)\]$/, '$1')) ? 'localhost' : host

@@ -71,7 +71,7 @@ export const PAYMENT_VARIABLES = {
   }),
 }
 
-/** Reads secrets. Errors describe the fault without showing the value. */
+/** Reads secrets. Error messages describe the fault but do not contain the value. */
 function secrets(text: string): string[] {
   const listed = listIn(text)
   if (listed.some((secret) => secret.length < MIN_SECRET))

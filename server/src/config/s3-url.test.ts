@@ -27,13 +27,13 @@ describe('an S3 URL', () => {
       'https://id.r2.cloudflarestorage.com/bucket?region=auto',
       { origin: 'https://id.r2.cloudflarestorage.com', bucketPath: '/bucket', region: 'auto' },
     ],
-  ])('%s', (text, location) => {
+  ])('is parsed: %s', (text, location) => {
     const read = parseS3Url(text)
     expect(read).toMatchObject({ location, credentials: undefined })
     expect(read.location.place).toBe(text.replace(/\/?([?].*)?$/, ''))
   })
 
-  test('decodes credentials, and hides them in the displayed location', () => {
+  test('has its credentials decoded, and hidden in the displayed location', () => {
     const { location, credentials } = parseS3Url('https://AKIA:a%2Fb%2Bc%25@s3.example/bucket/x')
     expect(credentials).toEqual({ accessKeyId: 'AKIA', secretAccessKey: 'a/b+c%' })
     expect(JSON.stringify(location)).not.toContain('AKIA')
@@ -53,7 +53,7 @@ test.each([
   ['https://AKIA@s3.example/bucket', /both the access key and the secret/],
   ['https://:secret@s3.example/bucket', /both the access key and the secret/],
   ['https://AKIA:secret%@s3.example/bucket', /percent-encoded/],
-])('%s is rejected without showing the secret', (text, message) => {
+])('the parser of S3 URLs rejects %s without printing the secret', (text, message) => {
   expect(() => parseS3Url(text)).toThrow(message)
   expect(() => parseS3Url(text)).not.toThrow(/AKIA|secret\/with|secret%@/)
 })

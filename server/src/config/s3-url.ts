@@ -8,11 +8,11 @@ export interface S3Credentials {
 export interface S3Location {
   /** The origin of all requests. */
   origin: string
-  /** The path of the bucket at the origin; empty if the host contains its name. */
+  /** The path of the bucket at the origin. Empty if the host contains the bucket's name. */
   bucketPath: string
   /** The prefix of object names: empty, or ending with a slash. */
   prefix: string
-  /** The region in the URL. If undefined, the region is derived from the host or is the default. */
+  /** The region in the URL. If undefined, the region is derived from the host, or is the default. */
   region: string | undefined
   /** The location without credentials, as shown to people. */
   place: string
@@ -23,7 +23,9 @@ const PART = /^[\w.-]+$/
 /** The hosts of Amazon S3, with or without the bucket name in front. */
 const AMAZON = /^(?:(.+)\.)?(s3(?:[.-][a-z0-9.-]+)?\.amazonaws\.com(?:\.cn)?)$/
 
-/** @throws Error that explains the expected format and never shows the value, which may contain a secret */
+/**
+ * @throws Error that explains the expected format. The message never contains the value, which may contain a secret.
+ */
 export function parseS3Url(text: string): {
   location: S3Location
   credentials: S3Credentials | undefined
@@ -53,7 +55,7 @@ function placed(url: URL, parts: string[]): Omit<S3Location, 'region'> {
   const prefix = parts.map((part) => `${part}/`).join('')
   const place = `${origin}/${inHost ? '' : `${bucket}/`}${prefix}`.replace(/\/$/, '')
   if (inHost) return { origin, bucketPath: '', prefix, place }
-  // No certificate covers a bucket name with a dot.
+  // A bucket name with a dot stays in the path, because no certificate would match the resulting host.
   if (amazon && !bucket.includes('.'))
     return { origin: `${protocol}//${bucket}.${amazon}`, bucketPath: '', prefix, place }
   return { origin, bucketPath: `/${bucket}`, prefix, place }

@@ -27,7 +27,7 @@ export const SERVICE_VARIABLES = {
       if (text === undefined) return ownUrl(env)
       if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
         throw new Error('must be an http or https URL')
-      // Paths are appended to the URL.
+      // The service appends paths to the URL, so it must not have a query or a fragment.
       if (/[?#]/.test(text))
         throw new Error(
           'must not contain a query or fragment. Remove `?` or `#` and everything after it',
@@ -87,7 +87,10 @@ export const SERVICE_VARIABLES = {
 
 const isRoot = () => process.getuid?.() === 0
 
-/** Requires PUBLIC_URL unless users reach the service at HOST and PORT, because links and tokens contain the URL. */
+/**
+ * Requires PUBLIC_URL, because links and tokens contain this URL. Not required if users reach the service at HOST and
+ * PORT.
+ */
 function ownUrl(env: NodeJS.ProcessEnv): undefined {
   const isLocal = /^(localhost|127\.[\d.]+|::1)?$/.test(env.HOST ?? '')
   if (isProduction(env) || (env.SMTP_URL && !isLocal))

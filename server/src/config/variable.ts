@@ -1,11 +1,14 @@
-/** Environment variables, and how their text is read. */
+/** Environment variables, and the functions that read their text. */
 import { isIP } from 'node:net'
 
 /** A variable: its meaning, its default in words, and the function that reads its text. */
 export interface Variable<T> {
   meaning: string
   default: string
-  /** Reads the text, or undefined if it is not set. @throws Error that says what is wrong and what to write instead */
+  /**
+   * Reads the text. Undefined means that the variable is not set.
+   * @throws Error that says what is wrong and what to write instead
+   */
   read(text: string | undefined, env: NodeJS.ProcessEnv): T
 }
 
@@ -39,7 +42,10 @@ export function oneOf<Word extends string>(fallback: Word, words: readonly Word[
   }
 }
 
-/** Reads an address to listen on. Does not check that this machine has the address; listening fails later if not. */
+/**
+ * Reads an address to listen on. Does not check that this machine has the address. If it does not, listening fails
+ * later.
+ */
 export function host(text = '127.0.0.1'): string {
   if (!isIP(text) && !/^[\w-]+(\.[\w-]+)*$/.test(text))
     throw new Error('must be an IP address or the name of a host')

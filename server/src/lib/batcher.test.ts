@@ -1,4 +1,4 @@
-/** Batches are written one after the other, and a failed write is handled as `onError` decides. */
+/** Tests that batches are written one after the other, and that `onError` decides what happens after a failed write. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { type BatcherOptions, type BatchVerdict, batcher } from './batcher.ts'
@@ -7,8 +7,8 @@ import { systemTime } from './time.ts'
 const PATIENCE = { timeout: 20_000 }
 
 /**
- * Creates a batcher and collects the batches it writes. A write waits for `hold`, and fails if `refuse` returns an
- * error.
+ * Creates a batcher, and collects the batches that it writes. A write waits for `hold`, and fails if `refuse` returns
+ * an error.
  */
 function gathering(
   options: Partial<BatcherOptions<string>> & {
@@ -41,19 +41,19 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('writes everything added in one turn of the event loop as one batch, in order', async () => {
+test('the batcher writes all items of one event-loop turn as one batch, in order', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'c'].map(batches.add))
   expect(written).toEqual([['a', 'b', 'c']])
 })
 
-test('respects the size limit, except for a single large item', async () => {
+test('the batcher limits the size of a batch, except for a single item over the limit', async () => {
   const { batches, written } = gathering({ maxItems: 3, maxSize: 5, sizeOf: (item) => item.length })
   await Promise.all(['aa', 'bbb', 'c', 'much too long', 'd', 'e', 'f', 'g'].map(batches.add))
   expect(written).toEqual([['aa', 'bbb'], ['c'], ['much too long'], ['d', 'e', 'f'], ['g']])
 })
 
-test('keeps items that are added during a write for the next batch', async () => {
+test('the batcher keeps items that are added during a write for the next batch', async () => {
   const first = gate()
   const written: string[][] = []
   const batches = batcher<string>(
@@ -71,20 +71,20 @@ test('keeps items that are added during a write for the next batch', async () =>
   expect(written).toEqual([['a'], ['b', 'c']])
 })
 
-test('writes a waiting item once, and again when it is added later', async () => {
+test('the batcher writes a waiting item once even if it is added twice, and again if it is added later', async () => {
   const { batches, written } = gathering()
   await Promise.all(['a', 'b', 'a'].map(batches.add))
   await batches.add('a')
   expect(written).toEqual([['a', 'b'], ['a']])
 })
 
-test('respects the limit on the number of items', async () => {
+test('the batcher limits the number of items in a batch', async () => {
   const { batches, written } = gathering({ maxItems: 2 })
   await Promise.all(['a', 'b', 'c', 'd', 'e'].map(batches.add))
   expect(written).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('waits for the minimum gap between two batches', async () => {
+test('the batcher waits for the minimum pause between two batches', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate'] })
   const { batches, written } = gathering({ maxItems: 1, minGapMs: 100 })
   for (const item of ['a', 'b']) void batches.add(item)
@@ -95,7 +95,7 @@ test('waits for the minimum gap between two batches', async () => {
 })
 
 describe('a batch that cannot be written', () => {
-  test('is dropped and rejects its callers, and later items are written', async () => {
+  test('is dropped, its callers get the error, and later items are written', async () => {
     const { batches, written } = gathering({ refuse: times(1) })
     const results = await Promise.allSettled(['a', 'b'].map(batches.add))
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -138,7 +138,7 @@ describe('a batch that cannot be written', () => {
     expect(written.flat()).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('is split, so that only the rejected item is not written, in order', async () => {
+  test('is split until only the rejected item is left out, in order', async () => {
     const tried: number[] = []
     const { batches, written } = gathering({
       refuse: (items) => (items.includes('bad') ? new Error('refused') : undefined),
@@ -157,20 +157,20 @@ describe('a batch that cannot be written', () => {
   })
 })
 
-describe('stopping', () => {
-  test('waits until everything is written, without gaps', async () => {
+describe('stopping the batcher', () => {
+  test('waits until everything is written, without pauses between batches', async () => {
     const { batches, written } = gathering({ maxItems: 1, minGapMs: 3_600_000 })
     for (const item of ['a', 'b', 'c']) void batches.add(item)
     await batches.stop(20_000)
     expect(written).toEqual([['a'], ['b'], ['c']])
   })
 
-  test('ends the current gap early, and rejects items added afterwards', async () => {
+  test('ends the current pause early, and rejects items that are added afterwards', async () => {
     const { batches, written } = gathering({ maxItems: 1, minGapMs: 3_600_000 })
     const first = batches.add('a')
     const second = batches.add('b')
     await first
-    // The gap has begun by the next turn.
+    // By the next turn of the event loop, the gap has begun.
     await new Promise(setImmediate)
     expect(written).toEqual([['a']])
     await batches.stop(3_600_000)
@@ -180,7 +180,7 @@ describe('stopping', () => {
     expect(written).toHaveLength(2)
   })
 
-  test('gives up after its time limit, and leaves the promises of unwritten items pending', async () => {
+  test('ends after its time limit, and leaves the promises of unwritten items pending', async () => {
     const settled = vi.fn()
     const { batches, written } = gathering({
       refuse: () => new Error('the database is away'),
@@ -193,12 +193,12 @@ describe('stopping', () => {
     expect(settled).not.toHaveBeenCalled()
   })
 
-  test('resolves immediately if there is nothing to do', async () => {
+  test('resolves immediately if no item waits', async () => {
     await gathering().batches.stop(3_600_000)
   })
 })
 
-test('is idle when nothing is being written and nothing waits', async () => {
+test('the batcher is idle when no batch is being written and no item waits', async () => {
   const { batches, written } = gathering({ maxItems: 1 })
   await batches.idle()
   for (const item of ['a', 'b', 'c']) void batches.add(item)

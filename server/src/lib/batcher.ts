@@ -3,7 +3,7 @@ import type { Time } from './time.ts'
 import { within } from './within.ts'
 
 /**
- * The decision about a batch whose write failed. `retry` writes the same items again after `retryMs`. `split` writes
+ * The handling of a batch whose write has failed. `retry` writes the same items again after `retryMs`. `split` writes
  * the two halves separately, down to single items, so that one rejected item does not block the others. For a single
  * item, `split` means `drop`. `drop` rejects the promises of the callers.
  */
@@ -11,14 +11,14 @@ export type BatchVerdict = 'retry' | 'split' | 'drop'
 
 export interface BatcherOptions<T> {
   clock: Pick<Time, 'after' | 'delay'>
-  /** The maximum number of items in one write; unlimited by default. */
+  /** The maximum number of items in one write. By default there is no limit. */
   maxItems?: number
-  /** The maximum sum of `sizeOf` in one write; unlimited by default. A single item may be larger. */
+  /** The maximum sum of `sizeOf` in one write. By default there is no limit. A single item may be larger. */
   maxSize?: number
   sizeOf?(item: T): number
-  /** Milliseconds between the end of a write and the start of the next one; 0 by default. */
+  /** Milliseconds between the end of a write and the start of the next one. The default is 0. */
   minGapMs?: number
-  /** Milliseconds before a batch is retried; 500 by default. */
+  /** Milliseconds before a batch is retried. The default is 500. */
   retryMs?: number
   /** Handles the error of a failed write. If the handler throws, the batch is dropped. */
   onError(error: unknown, items: readonly T[]): BatchVerdict
@@ -26,16 +26,15 @@ export interface BatcherOptions<T> {
 
 export interface Batcher<T> {
   /**
-   * Queues the item. Items that are added during a write are written together; an item that already waits is written
-   * once.
-   * The promise resolves once the item is written, and rejects if it is dropped or the batcher has stopped. Callers may
-   * ignore the promise.
+   * Queues the item. Items that are added during a write are written together. An item that is already queued is
+   * written once. The promise resolves once the item is written. It rejects if the item is dropped or the batcher has
+   * stopped. Callers may ignore the promise.
    */
   add(item: T): Promise<void>
-  /** Resolves when nothing is being written and nothing waits. */
+  /** Resolves when no item is being written or queued. */
   idle(): Promise<void>
   /**
-   * Writes the waiting items without gaps for up to `patienceMs`. Items that are not written by then are never written,
+   * Writes the queued items without gaps for up to `patienceMs`. Items that are not written by then are never written,
    * and their promises stay pending.
    */
   stop(patienceMs: number): Promise<void>
@@ -52,7 +51,7 @@ function refused(): Promise<void> {
   return refusal
 }
 
-/** @param write writes the items in the order in which they were added; calls never overlap */
+/** @param write writes the items in the order in which they were added. Calls never overlap. */
 export function batcher<T>(
   write: (items: readonly T[]) => Promise<void>,
   options: BatcherOptions<T>,
@@ -78,7 +77,7 @@ export function batcher<T>(
     try {
       return onError(error, items)
     } catch {
-      // The callers receive the error of the write, which is the cause.
+      // Drops the batch. The callers get the error of the write, because that is the cause.
       return 'drop'
     }
   }

@@ -1,4 +1,4 @@
-/** A cache whose values stay valid for a short time. */
+/** Tests a cache whose values stay valid for a short time. */
 import { expect, test } from 'vitest'
 import { recent } from './brief-cache.ts'
 
@@ -17,7 +17,7 @@ function stage() {
   return { answers, ask, advance }
 }
 
-test('shares one result among concurrent and recent callers', async () => {
+test('the brief cache shares one result among concurrent and recent callers', async () => {
   const { ask, advance } = stage()
   expect(await Promise.all([ask(), ask(), ask()])).toEqual([1, 1, 1])
   advance(4_999)
@@ -26,13 +26,13 @@ test('shares one result among concurrent and recent callers', async () => {
   expect(await ask()).toBe(2)
 })
 
-test('caches a result for each key, up to the maximum number of keys', async () => {
+test('the brief cache caches one result per key, up to the maximum number of keys', async () => {
   const { ask } = stage()
   expect([await ask('a'), await ask('b'), await ask('c')]).toEqual([1, 2, 3])
   expect([await ask('c'), await ask('a')]).toEqual([3, 4])
 })
 
-test('does not cache a result that was dropped while it loaded', async () => {
+test('the brief cache does not cache a result that was dropped while it loaded', async () => {
   const { answers, ask } = stage()
   const early = ask()
   answers.forget()
@@ -41,7 +41,7 @@ test('does not cache a result that was dropped while it loaded', async () => {
   expect(await ask()).toBe(2)
 })
 
-test('reports a failed load to its waiting callers, and does not cache it', async () => {
+test('the brief cache reports a failed load to its waiting callers, and does not cache it', async () => {
   const { answers, ask } = stage()
   const fail = () => Promise.reject(new Error('away'))
   const failed = [answers.get('a', fail), answers.get('a', fail)]
@@ -52,7 +52,7 @@ test('reports a failed load to its waiting callers, and does not cache it', asyn
   expect(await ask()).toBe(1)
 })
 
-test('does not cache results for longer after the clock was set back', async () => {
+test('the brief cache does not keep results for longer after the clock was set back', async () => {
   const { ask, advance } = stage()
   await ask()
   advance(-60_000)

@@ -20,19 +20,20 @@ export interface Cursor {
 }
 
 /**
- * The maximum length of a cursor; longer than any that the service writes (a key of 200 characters of 4 bytes each).
+ * The maximum length of a cursor. It is longer than any cursor that the service writes (with a key of 200 characters of
+ * 4 bytes each).
  */
 export const MAX_CURSOR = 4_000
-/** The maximum text length in UTF-16 code units. A name of 200 characters has up to 400. */
+/** The maximum length of a text in UTF-16 code units. A name of 200 characters has up to 400 code units. */
 const MAX_TEXT = 512
 
-/** @param binding everything that must stay the same from page to page */
+/** @param binding all values that must stay the same from page to page */
 export function writeCursor(binding: string, { key, page, total, estimated }: Cursor): string {
   const parts = [digestOf(binding), page, total, estimated ? 1 : 0, ...key]
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
-/** Reads a cursor that `writeCursor` wrote for the same binding. Returns undefined for any other text. */
+/** Reads a cursor that `writeCursor` has written for the same binding. Returns undefined for any other text. */
 export function readCursor(
   binding: string,
   kinds: readonly SortKind[],
@@ -67,7 +68,7 @@ function isCount(value: unknown): value is number {
 
 function partsOf(text: string): unknown[] | undefined {
   const bytes = Buffer.from(text, 'base64url')
-  // Accepts only the canonical spelling, because the decoder ignores characters that it does not know.
+  // Accepts only the canonical encoding, because the decoder ignores characters that it does not know.
   if (text.length > MAX_CURSOR || bytes.toString('base64url') !== text) return undefined
   try {
     const parts: unknown = JSON.parse(bytes.toString())

@@ -1,4 +1,4 @@
-/** PostgreSQL URLs with several hosts, and URL parameters that are refused. */
+/** Tests PostgreSQL URLs with several hosts, and URL parameters that are rejected. */
 import { describe, expect, test } from 'vitest'
 import { requireSupported, urlsOfHosts } from './database-url.ts'
 
@@ -18,13 +18,13 @@ test.each([
     'postgres://u@one,two/db?target_session_attrs=any&application_name=x',
     ['postgres://u@one/db', 'postgres://u@two/db'],
   ],
-])('splits %s', (text, urls) => {
+])('the service splits %s into one URL per host', (text, urls) => {
   expect(urlsOfHosts(text).map((url) => decodeURIComponent(url))).toEqual(
     urls.map((url) => decodeURIComponent(url)),
   )
 })
 
-describe('requireSupported', () => {
+describe('checking a database URL', () => {
   test.each([
     'postgres://u:p@one,two:5433/db?target_session_attrs=read-write&sslmode=verify-full',
     'postgres://u:p@one/db?options=-c%20work_mem%3D5MB',
@@ -45,7 +45,7 @@ describe('requireSupported', () => {
     ['postgres://u:hunter2@one:x/db', /must be a URL/],
     ['postgres://u:one?hunter2@h/db', /must be a URL/],
     ['mysql://u:hunter2@h/db', /must be a URL/],
-  ])('refuses %s without showing its password', (text, reason) => {
+  ])('rejects %s without printing its password', (text, reason) => {
     expect(() => requireSupported(text)).toThrow(reason)
     expect(() => requireSupported(text)).not.toThrow(/hunter2/)
   })

@@ -1,4 +1,4 @@
-/** The length of a number when it is written without an exponent. */
+/** Tests the length of a number that is written without an exponent. */
 
 import { describe, expect, test } from 'vitest'
 import { migratedDatabase } from '../../test/support/database.ts'
@@ -7,7 +7,7 @@ import { digitsBeyondJson } from './decimal.ts'
 
 const lengthOf = (number: number) => JSON.stringify(number).length + digitsBeyondJson(number)
 
-describe('a number', () => {
+describe('the plain decimal length of a number', () => {
   test.each([
     [0],
     [-0],
@@ -19,7 +19,7 @@ describe('a number', () => {
     // JSON writes infinities and NaN as null.
     [Number.POSITIVE_INFINITY],
     [Number.NaN],
-  ])('has the length of its JSON text if that has no exponent: %d', (number) => {
+  ])('equals the length of its JSON text if that has no exponent: %d', (number) => {
     expect(digitsBeyondJson(number)).toBe(0)
   })
 
@@ -33,12 +33,12 @@ describe('a number', () => {
     [-1.5e-7, 11],
     [5e-324, 326],
     [2.2250738585072014e-308, 326],
-  ])('counts the zeros that an exponent replaces: %d', (number, length) => {
+  ])('includes the zeros that an exponent stands for: %d', (number, length) => {
     expect(lengthOf(number)).toBe(length)
   })
 })
 
-test('matches the length that PostgreSQL writes', async () => {
+test('the computed length of a number equals the length that PostgreSQL writes', async () => {
   const database = await migratedDatabase()
   const doubles = fc.double({ noNaN: true, noDefaultInfinity: true })
   const numbers = [...fc.sample(doubles, 2_000), 5e-324, -1e308, 1e21, 1e-7]

@@ -1,14 +1,14 @@
 /** Numbers as PostgreSQL writes `numeric` and `jsonb`: in plain digits, never with an exponent. */
 
-/** The size from which JavaScript writes an exponent (ECMA-262, Number::toString). */
+/** The size from which JavaScript writes a number with an exponent (ECMA-262, Number::toString). */
 const LARGE = 1e21
-/** The size below which JavaScript also writes an exponent. */
+/** The size below which JavaScript writes a number with an exponent too. */
 const SMALL = 1e-6
 
 /** Returns how many more characters PostgreSQL needs for a number than JavaScript, such as 309 - 6 for `1e+308`. */
 export function digitsBeyondJson(number: number): number {
   const size = Math.abs(number)
-  // Returns early for nearly every number, without converting the number to text.
+  // Returns early for nearly every number, to avoid converting it to text.
   if ((size < LARGE && size >= SMALL) || size === 0 || !Number.isFinite(size)) return 0
   const text = String(size)
   const at = text.indexOf('e')

@@ -1,4 +1,4 @@
-/** The conversion of e-mail addresses to one canonical spelling. */
+/** Tests the conversion of e-mail addresses to one canonical spelling. */
 import { expect, test } from 'vitest'
 import { foldEmail, isEmailShaped, isInternationalEmail } from './email.ts'
 
@@ -11,12 +11,12 @@ test.each([
   ['Info@Praxis-Müller.example', 'info@xn--praxis-mller-klb.example'],
   ['anna@почта.рф', 'anna@xn--80a1acny.xn--p1ai'],
   ['anna@clinic.test\u{e0061}\ufe0f\u3164', 'anna@clinic.test'],
-])('folds %j to %s', (typed, folded) => {
+])('the service normalizes the address %j to %s', (typed, folded) => {
   expect(foldEmail(typed)).toBe(folded)
   expect(foldEmail(folded)).toBe(folded)
 })
 
-test('keeps look-alikes of ASCII letters, so that they match no account', () => {
+test('the service does not replace look-alikes of ASCII letters, so that such an address matches no account', () => {
   for (const typed of ['adm\u0130n@clinic.test', '\u0430nna@clinic.test', 'ann\u00e1@clinic.test'])
     expect(foldEmail(typed)).toMatch(/[^!-~]/)
 })
@@ -30,7 +30,7 @@ test.each([
   ['@clinic.test', false],
   ['a@b@clinic.test', false],
   [`${'a'.repeat(65)}@clinic.test`, false],
-])('decides whether %j looks like an address: %s', (typed, shaped) => {
+])('the service decides whether %j is a valid e-mail address: %s', (typed, shaped) => {
   expect(isEmailShaped(typed)).toBe(shaped)
 })
 
@@ -45,6 +45,9 @@ test.each([
   ['anna@-clinic.test', false],
   ['anna@b@clinic.test', false],
   ['anna@clinic.test/x', false],
-])('decides whether %j is an international address: %s', (typed, expected) => {
-  expect(isInternationalEmail(typed)).toBe(expected)
-})
+])(
+  'the service decides whether %j is a valid internationalized e-mail address: %s',
+  (typed, expected) => {
+    expect(isInternationalEmail(typed)).toBe(expected)
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * The canonical spelling of an e-mail address, used for look-up, uniqueness and counters. Accounts have ASCII
- * addresses, so only this file decides which other spellings mean the same address.
+ * The canonical spelling of an e-mail address. It is used for look-ups, uniqueness and counters. Accounts have ASCII
+ * addresses. Only this module decides which other spellings mean the same address.
  */
 import { domainToASCII } from 'node:url'
 
@@ -22,7 +22,10 @@ export function withAsciiDomain(address: string): string {
   return `${address.slice(0, at + 1)}${asciiOf(domain) || domain}`
 }
 
-/** Returns the domain in ASCII, or an empty text if it is invalid or contains characters that end a URL's host. */
+/**
+ * Returns the domain in ASCII. Returns an empty text if it is invalid, or contains a character that would end the host
+ * of a URL.
+ */
 const asciiOf = (domain: string): string =>
   /[\s/\\?#:@%[\]]/.test(domain) ? '' : domainToASCII(domain)
 
@@ -37,7 +40,7 @@ export function isInternationalEmail(address: string): boolean {
   return local.length <= 64 && LOCAL_PART.test(local) && DOMAIN.test(asciiOf(address.slice(at + 1)))
 }
 
-/** Returns true if the text looks like an address. It may be a password typed into the wrong field. */
+/** Returns true if the text looks like an address. Other text may be a password that was typed into the wrong field. */
 export function isEmailShaped(text: string): boolean {
   return /^[^\s@]{1,64}@[^\s@.]+(\.[^\s@.]+)+$/.test(text)
 }

@@ -1,6 +1,6 @@
-/** The cache stays within its limits and evicts fairly among tenants. */
+/** Tests that the cache stays within its limits, and evicts fairly among tenants. */
 import { describe, expect, test } from 'vitest'
-import { dice } from '../../test/support/dice.ts'
+import { dice } from '../../test/support/seeded-random.ts'
 import { fairLru } from './fair-lru.ts'
 
 interface Value {
@@ -11,11 +11,11 @@ const open = (max: number) =>
   fairLru<string, Value>({ maxEntries: max, labelsOf: ({ labels }) => labels })
 const value = (...labels: string[]): Value => ({ labels })
 
-/** Returns which of the keys the tenant has cached. Looks them up in this order. */
+/** Returns the keys that the tenant has cached. Looks them up in this order. */
 const heldOf = (lru: ReturnType<typeof open>, tenantId: number, keys: string[]) =>
   keys.filter((key) => lru.get(tenantId, key))
 
-describe('eviction', () => {
+describe('the eviction of a value from the cache', () => {
   test('removes the least recently used value', () => {
     const lru = open(3)
     for (const key of ['a', 'b', 'c']) lru.set(1, key, value())
@@ -35,7 +35,7 @@ describe('eviction', () => {
     expect(heldOf(lru, 2, ['busy 994', 'busy 995', 'busy 999'])).toEqual(['busy 995', 'busy 999'])
   })
 
-  test('does not happen when a value replaces an older one', () => {
+  test('does not happen when a value replaces an older value of the same key', () => {
     const lru = open(2)
     lru.set(1, 'a', value())
     lru.set(1, 'b', value())
@@ -45,7 +45,7 @@ describe('eviction', () => {
   })
 })
 
-describe('a value is dropped', () => {
+describe('the fair cache', () => {
   const filled = () => {
     const lru = open(10)
     lru.set(1, 'a', value('user:1', 'department:1'))
@@ -56,26 +56,26 @@ describe('a value is dropped', () => {
   }
 
   test.each<[string, (lru: ReturnType<typeof open>) => void, string[], string[]]>([
-    ['its key', (lru) => lru.drop('a'), ['b', 'c'], ['d']],
-    ['its tenant', (lru) => lru.dropTenant(1), [], ['d']],
+    ['a key', (lru) => lru.drop('a'), ['b', 'c'], ['d']],
+    ['a tenant', (lru) => lru.dropTenant(1), [], ['d']],
     ['a label', (lru) => lru.dropLabelled('department:1'), ['c'], ['d']],
-    ['all', (lru) => lru.clear(), [], []],
-    ['what is not there', (lru) => lru.drop('x'), ['a', 'b', 'c'], ['d']],
-  ])('by %s', (_, drop, first, second) => {
+    ['all values', (lru) => lru.clear(), [], []],
+    ['an unknown key', (lru) => lru.drop('x'), ['a', 'b', 'c'], ['d']],
+  ])('drops only the expected values when the caller drops %s', (_, drop, first, second) => {
     const lru = filled()
     drop(lru)
     expect(heldOf(lru, 1, ['a', 'b', 'c'])).toEqual(first)
     expect(heldOf(lru, 2, ['d'])).toEqual(second)
   })
 
-  test('is dropped with its label, which later values do not inherit', () => {
+  test('keeps a value that replaced the value with the dropped label', () => {
     const lru = filled()
     lru.set(1, 'a', value('user:3'))
     lru.dropLabelled('user:1')
     expect(lru.get(1, 'a')).toEqual(value('user:3'))
   })
 
-  test('only for its own tenant', () => {
+  test('keeps the values of two tenants with the same key apart', () => {
     const lru = filled()
     expect(lru.get(2, 'a')).toBeUndefined()
     lru.set(2, 'a', value('user:2'))
@@ -83,7 +83,7 @@ describe('a value is dropped', () => {
   })
 })
 
-describe('bytes', () => {
+describe('the byte limit of the cache', () => {
   const sized = (maxBytes: number) =>
     fairLru<string, { size: number }>({
       maxEntries: 100,
@@ -92,7 +92,7 @@ describe('bytes', () => {
       labelsOf: () => [],
     })
 
-  test('are limited, and counted for each tenant', () => {
+  test('applies to all tenants together, and the bytes of each tenant are counted', () => {
     const lru = sized(100)
     lru.set(1, 'a', { size: 40 })
     lru.set(2, 'b', { size: 40 })
@@ -107,13 +107,13 @@ describe('bytes', () => {
     expect(lru.holding(null)).toEqual({ entries: 0, bytes: 0 })
   })
 
-  test('cache nothing if the limit is 0', () => {
+  test('allows no value if it is 0', () => {
     const lru = fairLru<string, Value>({ maxEntries: 0, labelsOf: ({ labels }) => labels })
     lru.set(1, 'a', value())
     expect(lru.holding(null).entries).toBe(0)
   })
 
-  test('decide who uses the most: one large value goes before small ones', () => {
+  test('evicts one large value before many small values of another tenant', () => {
     const lru = sized(1_000)
     for (let i = 0; i < 10; i++) lru.set(1, `small ${i}`, { size: 10 })
     lru.set(2, 'large', { size: 850 })
@@ -125,7 +125,7 @@ describe('bytes', () => {
     ])
   })
 
-  test('exclude a value that is too large, and evict nothing', () => {
+  test('rejects a value that is too large, and evicts nothing for it', () => {
     const lru = sized(100)
     lru.set(1, 'a', { size: 100 })
     lru.set(1, 'b', { size: 101 })
@@ -135,7 +135,7 @@ describe('bytes', () => {
   })
 })
 
-describe('an expired value', () => {
+describe('an expired value in the cache', () => {
   const clock = { at: 0 }
   const gone: unknown[] = []
   const timed = () => {
@@ -155,7 +155,7 @@ describe('an expired value', () => {
     return lru
   }
 
-  test('is not returned, however often it was used', () => {
+  test('is not returned, however often it was used before', () => {
     const lru = timed()
     clock.at = 99
     expect(lru.get(1, 'a')).toBeDefined()
@@ -186,7 +186,7 @@ describe('an expired value', () => {
     expect(lru.has(1, 'c')).toBe(true)
   })
 
-  test('is reported as evicted if it had to make room earlier', () => {
+  test('is reported as evicted if it was removed to make room before it expired', () => {
     const lru = timed()
     for (const key of ['c', 'd']) lru.set(2, key, value())
     expect(gone).toEqual([[2, 'evictions']])
@@ -194,7 +194,7 @@ describe('an expired value', () => {
 })
 
 test.each([1, 2, 3])(
-  'stays within its limit and evicts fairly under random use (seed %i)',
+  'the cache stays within its limit and evicts values fairly under random use (seed %i)',
   (seed) => {
     const { roll } = dice(seed)
     const max = 16

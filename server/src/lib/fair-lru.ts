@@ -1,14 +1,14 @@
 /**
  * A cache for values of many tenants within limits. Evicts the least recently used value of a tenant that uses the most
- * bytes. No tenant loses a value while another uses twice as much.
+ * bytes. A tenant never loses a value while another tenant uses twice as much.
  */
 
 export interface FairLruOptions<V> {
-  /** The maximum number of cached values; 0 disables the cache. */
+  /** The maximum number of cached values. 0 disables the cache. */
   maxEntries: number
   /** The maximum number of cached bytes. */
   maxBytes?: number
-  /** Returns the size of a value; 1 by default. */
+  /** Returns the size of a value. The default is 1. */
   bytesOf?(value: V): number
   /** Returns the labels by which `dropLabelled` finds a value. */
   labelsOf(value: V): readonly string[]
@@ -34,14 +34,14 @@ export interface CachedValue<K, V> {
 
 export interface FairLru<K, V> {
   get(tenantId: number, key: K): V | undefined
-  /** Returns the value like `get`, but does not count as a use. */
+  /** Returns the value like `get`. The call does not count as a use. */
   peek(tenantId: number, key: K): V | undefined
   /** Iterates over all values in the order of insertion. Values may be added and dropped during the iteration. */
   all(): Iterator<CachedValue<K, V>, void>
-  /** Returns whether the tenant, or any tenant if null, has the value. Does not count as a use. */
+  /** Returns whether the tenant has the value, or any tenant if null. The call does not count as a use. */
   has(tenantId: number | null, key: K): boolean
   set(tenantId: number, key: K, value: V): void
-  /** Drops the value of the key, for any tenant. */
+  /** Drops the value of the key in all tenants. */
   drop(key: K): void
   dropTenant(tenantId: number): void
   dropLabelled(label: string): void
@@ -68,17 +68,20 @@ interface Shelf<K, V> {
   bytes: number
 }
 
-/** The number of size classes, one for each power of two. 2^53 bytes are more than any cache can use. */
+/** The number of size classes, one for each power of two. No cache can use more than 2^53 bytes. */
 const CLASSES = 54
 
 export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   const { maxEntries, maxBytes = Number.POSITIVE_INFINITY, bytesOf = () => 1, labelsOf } = options
   const { ttlMs = Number.POSITIVE_INFINITY, now = () => 0, onGone } = options
-  // Items stay in the order of insertion, which is also the order of expiry.
+  // A map keeps the order of insertion, which is also the order in which items expire.
   const items = new Map<K, Item<K, V>>()
   const labelled = new Map<string, Set<Item<K, V>>>()
   const shelves = new Map<number, Shelf<K, V>>()
-  /** The shelves grouped by the power of two of their bytes, to find the fullest without comparing all of them. */
+  /**
+   * The shelves (the values of one tenant each), grouped by the power of two of their bytes. With this, the fullest
+   * shelf is found without comparing all of them.
+   */
   const byClass: Set<Shelf<K, V>>[] = Array.from({ length: CLASSES }, () => new Set())
   let usedBytes = 0
 
@@ -141,7 +144,8 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       if (!item) return undefined
       if (isExpired(item)) return void expire(item)
       const { items } = item.shelf
-      // A set keeps the order of insertion, so this makes the item the most recently used.
+      // Deletes and adds the item, which makes it the most recently used one, because a set keeps the order of
+      // insertion.
       items.delete(item)
       items.add(item)
       return item.value

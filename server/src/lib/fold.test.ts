@@ -1,4 +1,4 @@
-/** The fold of names decides which texts are the same name. */
+/** Tests the fold of names, which decides whether two texts are the same name. */
 import { expect, it } from 'vitest'
 import { foldName, foldText, nameKey } from './fold.ts'
 
@@ -30,7 +30,7 @@ it.each([
   ['a CJK name with and without a blank', '山田\u3000太郎', '山田太郎'],
   ['a Korean name with and without a blank', '김 민수', '김민수'],
   ['half-width katakana', 'ﾔﾏﾀﾞ', 'ヤマタ'],
-])('treats %s as the same', (_what, one, other) => {
+])('name folding maps %s to the same text', (_what, one, other) => {
   expect(foldName(one)).toBe(foldName(other))
   expect(foldName(one)).not.toBe('')
 })
@@ -40,11 +40,11 @@ it.each([
   ['a CJK name and a Latin one', '山田 Taro', '山田Taro'],
   ['other letters', 'Adler', 'Adlen'],
   ['other digits', 'Ward १', 'Ward 2'],
-])('keeps %s apart', (_what, one, other) => {
+])('name folding maps these to different texts: %s', (_what, one, other) => {
   expect(foldName(one)).not.toBe(foldName(other))
 })
 
-it('maps every decimal digit of Unicode to its value', () => {
+it('name folding maps every decimal digit of Unicode to its value', () => {
   const seen = new Map<number, string>()
   for (let code = 0; code <= 0x10ffff; code += 1) {
     if (code >= 0xd800 && code <= 0xdfff) continue
@@ -57,12 +57,12 @@ it('maps every decimal digit of Unicode to its value', () => {
   expect(codes.map((code) => seen.get(code))).toEqual(codes.map((_, index) => String(index % 10)))
 })
 
-it('is stable: a folded name folds to itself', () => {
+it('name folding does not change a folded name when it is folded again', () => {
   for (const name of ['Łukasz Wałęsa', 'שָׁלוֹם', '山田\u3000太郎', 'IŞIK', 'Straße 12'])
     expect(foldName(foldName(name))).toBe(foldName(name))
 })
 
-it('orders by the folded name, then by the name', () => {
+it('the sort order of names uses the folded name, then by the name', () => {
   const names = ['Zoe', 'adam', 'Ärzte', 'Adler', 'Émile', 'eve', 'de Vries', 'DeVos', 'Adam']
   const ordered = names.toSorted((a, b) => (nameKey(a) < nameKey(b) ? -1 : 1))
   expect(ordered).toEqual([
@@ -78,6 +78,6 @@ it('orders by the folded name, then by the name', () => {
   ])
 })
 
-it('folds a text without letters to nothing', () => {
+it('name folding maps a text without letters to an empty text', () => {
   expect(foldName(" '-. ")).toBe('')
 })

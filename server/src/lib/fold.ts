@@ -3,11 +3,12 @@
  * name (decisions §1). Stored folds and search tokens depend on it, so every change must raise `FOLD_VERSION`.
  */
 
-/** The version of the fold. Search tokens that an earlier version stored are computed again. */
+/** The version of the fold. Search tokens of an earlier version are computed again. */
 export const FOLD_VERSION = 2
 
 /**
- * Apostrophes, primes, and similar letters and marks that people type instead. Removed before NFKD, which splits some.
+ * Apostrophes, primes, and similar letters and marks that people type instead. They are removed before NFKD, because
+ * NFKD would split some of them.
  */
 const APOSTROPHES =
   /['`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf\u1fef\u1ffd\u1ffe\u2018-\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40]/gu
@@ -87,8 +88,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Returns a folded name. Hyphens, blanks and punctuation become one blank, or none between CJK characters. Apostrophes
- * are removed. The result is empty for a text without a letter, digit or symbol.
+ * Returns a folded name. Hyphens, blanks and punctuation become a single blank. Between CJK characters they are
+ * removed. Apostrophes are removed. The result is empty for a text without a letter, digit or symbol.
  */
 export function foldName(name: string): string {
   return foldText(name.replaceAll(APOSTROPHES, ''))
@@ -97,14 +98,16 @@ export function foldName(name: string): string {
     .replaceAll(BETWEEN_CJK, '')
 }
 
-/** Returns the sorted words of a folded name, because the family name may be written first or last. */
+/**
+ * Returns the words of a folded name in sorted order, because some people write the family name first and others last.
+ */
 export const foldWords = (name: string): string =>
   foldName(name).split(' ').sort().join(' ').replaceAll(BETWEEN_CJK, '')
 
-/** The separator between the folded name and the original name in a key. Sorts before all characters of a name. */
+/** The separator between the folded name and the original name in a key. It sorts before all characters of a name. */
 const SEPARATOR = '\u0001'
 
-/** The maximum number of folded characters in a key, because keys are indexed and a few characters fold to many. */
+/** The maximum number of folded characters in a key. Keys are indexed, and a few characters fold to many. */
 const MAX_FOLDED = 200
 
 /** Returns the sort key of a name: the folded name, followed by the original name. */
@@ -114,13 +117,19 @@ export function nameKey(name: string): string {
   return `${short}${SEPARATOR}${name}`
 }
 
-// Normalizes again after removing marks, because characters that became adjacent may need reordering.
+// Normalizes again after removing marks. Characters that have become adjacent may have to be reordered.
 const withoutMarks = (text: string) => text.normalize('NFKD').replaceAll(DROPPED, '')
 
-/** Applies full case folding. Going through capitals turns ß and ẞ into ss. The caller excludes the dotless ı. */
+/**
+ * Applies full case folding. The conversion to capitals and back turns ß and ẞ into ss. The caller excludes the dotless
+ * ı.
+ */
 const foldCase = (text: string) => text.toLowerCase().toUpperCase().toLowerCase()
 
-/** Returns the ASCII digit for a decimal digit. Each script has ten consecutive digits, and scripts may be adjacent. */
+/**
+ * Returns the ASCII digit for a decimal digit. Each script has ten consecutive digits, and the digits of two scripts
+ * may be adjacent.
+ */
 function digit(character: string): string {
   const code = character.codePointAt(0) as number
   let first = code

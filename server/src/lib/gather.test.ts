@@ -1,4 +1,4 @@
-/** Lookups are combined, and each key gets its own result. */
+/** Tests that lookups are combined, and that each key gets its own result. */
 import { expect, test } from 'vitest'
 import { gather } from './gather.ts'
 
@@ -19,7 +19,7 @@ function scene(mayBeOfOne = false) {
   const turns = async () => {
     for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
   }
-  /** Finishes lookups until none is waiting. */
+  /** Finishes lookups until none is pending. */
   const goOn = async () => {
     await turns()
     while (going.length > 0) {
@@ -30,7 +30,7 @@ function scene(mayBeOfOne = false) {
   return { one, asked, broken, turns, goOn }
 }
 
-test('combines the keys of one turn, each once, up to the limit', async () => {
+test('the gatherer looks up all keys of one event-loop turn together, each once, up to the limit', async () => {
   const { one, asked, goOn } = scene()
   const answers = Promise.all([2, 4, 4, 5, 6, 8].map(one))
   await goOn()
@@ -41,13 +41,13 @@ test('combines the keys of one turn, each once, up to the limit', async () => {
   ])
 })
 
-test('queues keys while the maximum number of lookups runs, and combines them', async () => {
+test('the gatherer collects keys while the maximum number of lookups runs, and looks them up together', async () => {
   const { one, asked, turns, goOn } = scene()
   const all = [one(2)]
   await turns()
   all.push(one(4))
   await turns()
-  // Looks up 2 again, because a result that was requested earlier must not be reused.
+  // Looks up 2 again. A result that was requested earlier must not be reused.
   all.push(one(6), one(2))
   await turns()
   expect(asked).toEqual([[2], [4]])
@@ -57,13 +57,13 @@ test('queues keys while the maximum number of lookups runs, and combines them', 
 })
 
 test.each([
-  { of: 'one key does not affect other keys', mayBeOfOne: true, fail: [4] },
+  { of: 'one key rejects only that key', mayBeOfOne: true, fail: [4] },
   {
-    of: 'all keys rejects all, without another lookup',
+    of: 'all keys rejects every key, without another lookup',
     mayBeOfOne: false,
     fail: [2, 4, 6],
   },
-])('a failure of $of', async ({ mayBeOfOne, fail }) => {
+])('a failed lookup of $of', async ({ mayBeOfOne, fail }) => {
   const { one, asked, broken, goOn } = scene(mayBeOfOne)
   broken.add(4)
   const answers = Promise.allSettled([2, 4, 6].map(one))

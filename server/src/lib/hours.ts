@@ -15,7 +15,7 @@ export const Hourly = (what: string) =>
     examples: [Array.from({ length: HOURS }, (_, hour) => (hour * 7) % 5)],
   })
 
-/** Sums counts of equal intervals within the 24 hours to one count for each hour. */
+/** Adds up the counts of equal intervals within the 24 hours. Returns one count for each hour. */
 export function perHour(counts: readonly number[]): number[] {
   const each = counts.length / HOURS
   return Array.from({ length: HOURS }, (_, hour) =>

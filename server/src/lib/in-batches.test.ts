@@ -1,13 +1,13 @@
 import { expect, test, vi } from 'vitest'
 import { inBatches } from './in-batches.ts'
 
-test('continues until a batch reports that nothing is left', async () => {
+test('inBatches() runs batches until one reports that nothing is left', async () => {
   const left = [true, true, false, true]
   await inBatches(new AbortController().signal, async () => left.shift() as boolean)
   expect(left).toEqual([true])
 })
 
-test('throws the reason of the abort signal between two batches', async () => {
+test('inBatches() throws the abort reason if the signal aborts between two batches', async () => {
   const stop = new AbortController()
   const batch = vi.fn(async () => {
     stop.abort(new Error('stopping'))
@@ -17,7 +17,7 @@ test('throws the reason of the abort signal between two batches', async () => {
   expect(batch).toHaveBeenCalledTimes(1)
 })
 
-test('completes when the signal aborts during the last batch', async () => {
+test('inBatches() resolves if the signal aborts during the last batch', async () => {
   const stop = new AbortController()
   await inBatches(stop.signal, async () => {
     stop.abort(new Error('stopping'))
@@ -25,7 +25,7 @@ test('completes when the signal aborts during the last batch', async () => {
   })
 })
 
-test('starts no batch if the signal has aborted already', async () => {
+test('inBatches() starts no batch if the signal has already aborted', async () => {
   const batch = vi.fn(async () => false)
   await expect(inBatches(AbortSignal.abort(new Error('stopping')), batch)).rejects.toThrow()
   expect(batch).not.toHaveBeenCalled()

@@ -6,8 +6,8 @@ const DATE_LENGTH = '2026-11-21'.length
 export const isBareDate = (text: string): boolean => text.length === DATE_LENGTH
 
 /**
- * Converts a time to milliseconds since the Unix epoch. A date means the start of its day in UTC; a time without a zone
- * is UTC.
+ * Converts a time to milliseconds since the Unix epoch. A date means the start of its day in UTC. A time without a zone
+ * is in UTC.
  */
 export function instantOf(text: string): number {
   if (isBareDate(text)) return Date.parse(`${text}T00:00:00Z`)

@@ -13,14 +13,17 @@ test.each([
   ['gzip, deflate, br', 'br'],
   ['GZIP;q=0.5, br;q=0', 'gzip'],
   ['br;q=0.0, gzip;q=0', undefined],
-])('answers Accept-Encoding %j with %j', (accepted, expected) => {
-  const { bytes, encoding } = json.for(accepted)
-  expect(encoding).toBe(expected)
-  const plain =
-    encoding === 'br' ? brotliDecompressSync(bytes) : encoding ? gunzipSync(bytes) : bytes
-  expect(JSON.parse(plain.toString())).toEqual(VALUE)
-})
+])(
+  'a cached JSON response chooses an encoding for Accept-Encoding %j: %j',
+  (accepted, expected) => {
+    const { bytes, encoding } = json.for(accepted)
+    expect(encoding).toBe(expected)
+    const plain =
+      encoding === 'br' ? brotliDecompressSync(bytes) : encoding ? gunzipSync(bytes) : bytes
+    expect(JSON.parse(plain.toString())).toEqual(VALUE)
+  },
+)
 
-test('shares the bytes between responses', () => {
+test('a cached JSON response reuses the same bytes for several responses', () => {
   expect(json.for('gzip').bytes).toBe(json.for('gzip').bytes)
 })

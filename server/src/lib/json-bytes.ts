@@ -7,7 +7,7 @@ type Encoding = (typeof ENCODINGS)[number]
 
 /** A JSON response that is the same for every caller. Its bytes are created once and shared. */
 export class JsonBytes<T> {
-  /** The type of the value. Used by the compiler only and never set. */
+  /** The type of the value. Used only by the compiler, and never set. */
   declare readonly of?: T
   readonly #plain: Buffer
   readonly #encoded: Readonly<Record<Encoding, Buffer>>

@@ -1,10 +1,10 @@
-/** A queue that runs a limited number of tasks for each key. Other tasks wait in order, up to a time limit. */
+/** Tests a queue that runs a limited number of tasks for each key. Other tasks wait in order, up to a time limit. */
 import { expect, test } from 'vitest'
 import { frozenClock } from '../../test/support/time.ts'
 import { keyedQueue } from './keyed-queue.ts'
 import { Problem } from './problems.ts'
 
-/** Creates tasks that end on demand, and lists those that have begun. */
+/** Creates tasks that end when the test decides, and lists those that have begun. */
 function stage() {
   const clock = frozenClock()
   const queue = keyedQueue<number>({
@@ -28,7 +28,7 @@ function stage() {
   return { queue, begun, start, end, settled, advance: clock.elapse }
 }
 
-test('runs two tasks of a key at a time, independently of other keys', async () => {
+test('the keyed queue runs two tasks of one key at a time, independently of other keys', async () => {
   const { begun, start, end, settled } = stage()
   const all = ['a', 'b', 'c', 'd'].map((name) => start(1, name))
   const other = start(2, 'x')
@@ -40,7 +40,7 @@ test('runs two tasks of a key at a time, independently of other keys', async () 
   expect(await Promise.all([...all, other])).toEqual(['a', 'b', 'c', 'd', 'x'])
 })
 
-test('refuses a task that waited over 5 s when its turn comes, and runs the next', async () => {
+test('the keyed queue rejects a task that has waited over 5 s when its turn comes, and runs the next one', async () => {
   const { begun, start, end, settled, advance } = stage()
   void start(1, 'a')
   void start(1, 'b')
@@ -54,7 +54,7 @@ test('refuses a task that waited over 5 s when its turn comes, and runs the next
   expect(begun).toEqual(['a', 'b', 'late'])
 })
 
-test('queues a hundred tasks, and refuses one more immediately', async () => {
+test('the keyed queue holds a hundred tasks of a key, and rejects one more immediately', async () => {
   const { start, end, settled } = stage()
   const first = [start(1, 'a'), start(1, 'b')]
   const waiting = Array.from({ length: 100 }, (_, index) => start(1, `w${index}`))
@@ -65,7 +65,7 @@ test('queues a hundred tasks, and refuses one more immediately', async () => {
   expect(await Promise.all([...first, ...waiting])).toHaveLength(102)
 })
 
-test('runs the next task after one fails', async () => {
+test('the keyed queue runs the next task after one fails', async () => {
   const { queue, begun, start, settled } = stage()
   const fail = () => queue.run(1, () => Promise.reject(new Error('no')))
   const outcomes = [fail(), fail(), fail()].map((run) => run.catch((error: Error) => error.message))
@@ -75,7 +75,7 @@ test('runs the next task after one fails', async () => {
   expect(begun).toEqual(['a'])
 })
 
-test('reports a key as full only while its maximum of tasks runs', async () => {
+test('the keyed queue reports a key as full only while its maximum number of tasks runs', async () => {
   const { queue, start, end, settled } = stage()
   void start(1, 'a')
   expect(queue.isFull(1)).toBe(false)

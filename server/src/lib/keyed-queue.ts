@@ -5,17 +5,20 @@ import type { Time } from './time.ts'
 export interface KeyedQueueOptions {
   /** The maximum number of tasks of one key that run at a time. */
   perKey: number
-  /** The maximum number of tasks of one key that wait; 256 by default. */
+  /** The maximum number of tasks of one key that wait. The default is 256. */
   maxWaiting?: number
-  /** The longest wait. A task that waited longer is refused at its turn, because its caller has likely given up. */
+  /**
+   * The longest wait. A task that has waited longer is refused at its turn, because its caller has probably given up.
+   */
   patience?: { ms: number; clock: Pick<Time, 'monotonic'> }
-  /** Returns the problem that refuses a task; `overloaded` by default. */
+  /** Returns the problem with which a task is refused. The default is `overloaded`. */
   refusal?(): Problem
 }
 
 export interface KeyedQueue<K> {
   /**
-   * Runs the work now or when its turn comes. @throws the refusal if too many tasks wait, or this one waited too long
+   * Runs the work now or at its turn.
+   * @throws the refusal if too many tasks wait, or if this task has waited too long
    */
   run<T>(key: K, work: () => T | Promise<T>): Promise<T>
   /** Returns whether a task of the key would have to wait now. */

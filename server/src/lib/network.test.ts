@@ -1,4 +1,4 @@
-/** The network of an address: an IPv4 address itself, or the /64 of an IPv6 address. */
+/** Tests the network of an address, which is an IPv4 address itself or the /64 of an IPv6 address. */
 import { expect, test } from 'vitest'
 import { networkOf, siteOf } from './network.ts'
 
@@ -9,11 +9,11 @@ test.each([
   ['2001:db8::1', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
-])('maps %s to %s', (address, network) => {
+])('the throttle finds the network of the IP address %s: %s', (address, network) => {
   expect(networkOf(address)).toBe(network)
 })
 
-test('maps two addresses of one /64 to one network, and the next /64 to another', () => {
+test('the throttle maps two addresses of one /64 to one network, and the next /64 to another', () => {
   expect(networkOf('2001:db8:1:2:ffff::1')).toBe(networkOf('2001:db8:1:2::2'))
   expect(networkOf('2001:db8:1:3::1')).not.toBe(networkOf('2001:db8:1:2::1'))
 })
@@ -23,6 +23,6 @@ test.each([
   ['2001:db8:1:2::/64/known', '2001:db8:1::/48/known'],
   ['203.0.113.7', '203.0.113.7'],
   ['user:7', 'user:7'],
-])('maps %s to the site %s', (network, site) => {
+])('the throttle finds the site of %s: %s', (network, site) => {
   expect(siteOf(network)).toBe(site)
 })

@@ -17,8 +17,8 @@ export function networkOf(address: string): string {
 const IPV6_NETWORK = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64/
 
 /**
- * Returns the largest network that one customer may have: the /48 of an IPv6 network (RFC 6177). Any other network is
- * returned unchanged. Text after the network stays in place.
+ * Returns the largest network that one customer may have. For an IPv6 network, this is its /48 (RFC 6177). Any other
+ * network is returned unchanged. Text after the network is kept.
  */
 export function siteOf(network: string): string {
   return network.replace(IPV6_NETWORK, '$1::/48')

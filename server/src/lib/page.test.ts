@@ -1,4 +1,4 @@
-/** Pages of a list: valid queries, the start of a page, and the response. */
+/** Tests pages of a list: valid queries, the start of a page, and the response. */
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { MAX_CURSOR, readCursor, writeCursor } from './cursor.ts'
@@ -44,8 +44,8 @@ const more = {
 const nextOf = (query: object = QUERY, as: PageRequest['caller'] = caller, of = list) =>
   toPage({ list: of, caller: as, query: query as PageQuery, from: undefined }, more).next as string
 
-describe('the query of a page', () => {
-  test('has a limited size, and the defaults of the list', () => {
+describe('the query parameters of a page', () => {
+  test('limit the size of a page, and have defaults', () => {
     expect(list.query.page).toMatchObject({ type: 'integer', minimum: 1 })
     expect(list.query.limit).toMatchObject({ minimum: 1, maximum: 100, default: 20 })
     expect(list.query.sort_by).toMatchObject({ enum: ['id', 'name', 'made_at'], default: 'name' })
@@ -57,7 +57,7 @@ describe('the query of a page', () => {
     [100, 100],
     [10_000, 1],
     [500, 20],
-  ])('accepts page %i of %i records', (page, limit) => {
+  ])('accept page %i of %i records each', (page, limit) => {
     expect(start({ ...QUERY, page, limit })).toEqual({ from: undefined, faults: [] })
   })
 
@@ -66,12 +66,15 @@ describe('the query of a page', () => {
     [10_001, 1],
     [1_000_000_000, 20],
     [Number.MAX_SAFE_INTEGER, 100],
-  ])('suggests `after` at page %i of %i records', (page, limit) => {
-    const { faults } = start({ ...QUERY, page, limit })
-    expect(faults).toEqual([[['query', 'page'], expect.stringMatching(/10000.*\bafter\b/)]])
-  })
+  ])(
+    'are rejected for page %i of %i records each, with the advice to use `after`',
+    (page, limit) => {
+      const { faults } = start({ ...QUERY, page, limit })
+      expect(faults).toEqual([[['query', 'page'], expect.stringMatching(/10000.*\bafter\b/)]])
+    },
+  )
 
-  test('rejects `page` together with `after`', () => {
+  test('are rejected if `page` and `after` are both present', () => {
     expect(start({ ...QUERY, page: 1, after: nextOf() }).faults).toEqual([
       [['query', 'page'], expect.stringMatching(/page or after/)],
     ])
@@ -88,12 +91,12 @@ describe('a cursor', () => {
     })
   })
 
-  test('contains only the id if the list is sorted by id', () => {
+  test('contains only the ID if the list is sorted by ID', () => {
     const byId = { ...QUERY, sort_by: 'id' }
     expect(start({ ...byId, after: nextOf(byId) }).from?.key).toEqual([5])
   })
 
-  test('may hold the longest name, in characters of two code units each', () => {
+  test('may contain the longest name, even if each character has two code units', () => {
     const name = '\u{1f600}'.repeat(200)
     const page = { ...more, items: [{ id: Number.MAX_SAFE_INTEGER, name }] }
     const asked = { list, caller, query: QUERY, from: undefined }
@@ -107,9 +110,9 @@ describe('a cursor', () => {
   })
 
   const foreign: [string, object, PageRequest['caller']?, typeof list?][] = [
-    ['of another sort', { sort_by: 'id' }],
+    ['of another sort column', { sort_by: 'id' }],
     ['of another order', { sort_order: 'asc' }],
-    ['with a filter that was not there', { search: 'x' }],
+    ['of a list with other filters', { search: 'x' }],
     ['of another tenant', {}, { role: 'admin', tenant_id: 5 }],
     ['of all tenants', {}, { role: 'superadmin', tenant_id: 4 }],
     ['of another list', {}, caller, { ...list, name: 'others' }],
@@ -130,26 +133,26 @@ describe('a cursor', () => {
   }
   const at = (index: number, value: unknown) => parts((made) => made.with(index, value))
   test.each([
-    ['empty words', '-'],
-    ['no base64', '=#!'],
-    ['no JSON', Buffer.from('[1,').toString('base64url')],
-    ['bytes that are no text', Buffer.from([0xff, 0xfe]).toString('base64url')],
+    ['characters that encode no value', '-'],
+    ['characters outside base64', '=#!'],
+    ['truncated JSON', Buffer.from('[1,').toString('base64url')],
+    ['bytes that are not UTF-8', Buffer.from([0xff, 0xfe]).toString('base64url')],
     ['an object', parts(() => ({}))],
     ['null', parts(() => null)],
     ['too few values', parts((made) => made.slice(0, -1))],
     ['too many values', parts((made) => [...made, 1])],
-    ['a key of another kind', at(4, 7)],
-    ['a key that is an object', at(4, { a: 1 })],
-    ['a NUL in the key', at(4, 'a\0b')],
-    ['half a character in the key', at(4, 'a\ud800')],
-    ['an endless key', at(4, 'a'.repeat(513))],
-    ['an id in quotes', at(5, '5')],
-    ['an id that is no integer', at(5, 1.5)],
-    ['an id beyond what is exact', at(5, 2 ** 60)],
+    ['a sort key of another type', at(4, 7)],
+    ['a sort key that is an object', at(4, { a: 1 })],
+    ['a NUL in the sort key', at(4, 'a\0b')],
+    ['half a character in the sort key', at(4, 'a\ud800')],
+    ['a sort key that is too long', at(4, 'a'.repeat(513))],
+    ['an ID that is text', at(5, '5')],
+    ['an ID that is a fraction', at(5, 1.5)],
+    ['an ID above 2^53 - 1', at(5, 2 ** 60)],
     ['a negative page', at(1, -1)],
-    ['a total in quotes', at(2, '30; drop table users')],
-    ['a mark that is none', at(3, 2)],
-    ['no digest', at(0, null)],
+    ['a total that is text', at(2, '30; drop table users')],
+    ['an invalid estimate flag', at(3, 2)],
+    ['a missing digest', at(0, null)],
   ])('is rejected if forged with %s', (_, after) => {
     expect(start({ ...QUERY, after })).toMatchObject({
       from: undefined,
@@ -169,7 +172,7 @@ describe('a cursor', () => {
     expect(readCursor('b', ['time', 'integer'], writeCursor('b', cursor))).toBeUndefined()
   })
 
-  test('is not checked if another part of the query is invalid', () => {
+  test('is not checked if another query parameter is invalid', () => {
     const given = { caller, query: { ...QUERY, after: '-' }, faulty: new Set(['query.role']) }
     const refused: string[] = []
     pageStartOf(list, given, (_loc, why) => why && refused.push(why))
@@ -188,13 +191,13 @@ describe('a page', () => {
     [21, 20, 2],
     [10_000, 100, 100],
     [7, 1, 7],
-  ])('of %i records, at most %i on a page, is one of %i pages', (total, limit, pages) => {
+  ])('of %i records, with at most %i each, belongs to %i pages', (total, limit, pages) => {
     const found = { items, more: false, total, estimated: false }
     const page = toPage({ ...asked, query: { ...asked.query, limit } }, found)
     expect(page).toEqual({ items, total, page: 3, limit, pages, next: null })
   })
 
-  test('marks only estimated totals, also on the following pages', () => {
+  test('marks its total only if that is an estimate, also on later pages', () => {
     const found = { items, more: true, total: 12_000, estimated: true }
     const page = toPage(asked, found)
     expect(page).toMatchObject({ total: 12_000, total_estimated: true })

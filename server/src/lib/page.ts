@@ -12,15 +12,15 @@ import type { Refuse } from './problems.ts'
 import type { Role } from './roles.ts'
 import { OneOf } from './shapes.ts'
 
-/** The limit up to which totals are exact. Larger totals are estimates and marked as such. */
+/** The limit up to which totals are exact. Larger totals are estimates, and the response marks them as such. */
 export const EXACT_TOTAL = 10_000
 
-/** The last record that `page` can reach. `after` has no such limit. */
+/** The number of the last record that `page` can reach. `after` has no such limit. */
 export const DEEPEST_PAGE = 10_000
 
 /** The query of a page after defaults are applied. */
 export interface PageQuery<S extends string = string> {
-  /** The number of the page; 1 by default, unless `after` is set. */
+  /** The number of the page. The default is 1, unless `after` is set. */
   page?: number
   limit: number
   sort_by: S
@@ -39,7 +39,7 @@ export interface List<S extends string = string> {
 }
 
 /**
- * @param name distinguishes the cursors of this list from those of others
+ * @param name the name of the list, which distinguishes its cursors from those of other lists
  * @param sortable the sort fields, including `id`, which breaks ties
  * @param orderedBy functions that compute the stored sort keys of fields (`readPage`)
  */
@@ -93,11 +93,11 @@ export interface PageRequest<Q extends PageQuery = PageQuery> {
   list: List
   caller: { role: Role; tenant_id: number }
   query: Q
-  /** The cursor at the end of the previous page; undefined if the page was requested by number. */
+  /** The cursor at the end of the previous page. Undefined if the page was requested by number. */
   from: Cursor | undefined
 }
 
-/** The result when nothing can be found. */
+/** The result for a query that cannot match any record. */
 export const NONE_FOUND: Found<never> = { items: [], more: false, total: 0, estimated: false }
 
 /** The parts of a request that determine a page, and the paths of parameters that failed validation. */
@@ -108,7 +108,7 @@ interface PageInput {
 }
 
 /**
- * Returns the cursor after which the page starts, or undefined for a page by number. Reports faults that a schema
+ * Returns the cursor after which the page starts. Returns undefined for a page by number. Rejects faults that a schema
  * cannot express.
  */
 export function pageStartOf(
@@ -124,7 +124,7 @@ export function pageStartOf(
       ['query', 'page'],
       `page × limit must be at most ${DEEPEST_PAGE}. To read further, send the next of the previous page as after`,
     )
-  // If a parameter is invalid, the values that the cursor must match are unknown.
+  // If a parameter is invalid, the values that the cursor must match are not known.
   if (after === undefined || sort_by === undefined || faulty.size > 0) return undefined
   const kinds = sortKeyOf(sort_by).map((field) => list.sortable[field] as SortKind)
   const cursor = readCursor(bindingOf(list, caller, query), kinds, after)
@@ -136,7 +136,7 @@ export function pageStartOf(
   return cursor
 }
 
-/** Returns the fields that order a list. The id breaks ties. */
+/** Returns the fields by which a list is ordered. The id comes last, to order records with equal values. */
 export function sortKeyOf(sortBy: string): readonly string[] {
   return sortBy === 'id' ? ['id'] : [sortBy, 'id']
 }
@@ -175,7 +175,7 @@ export function pageOf<T extends TSchema>(item: T) {
 
 export type Page<T> = Omit<Static<ReturnType<typeof pageOf>>, 'items'> & { items: T[] }
 
-/** The records of a page, and whether more follow. */
+/** The records of a page, and whether there are more. */
 export interface Found<T> {
   items: T[]
   more: boolean

@@ -19,7 +19,7 @@ export const withoutQuotes = (line: string): string => QUOTED.exec(line)?.[1]?.t
 export const withoutDirections = (text: string): string =>
   text.replaceAll(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '').trim()
 
-/** Returns true for text that consists of blanks and invisible characters only. */
+/** Returns true for text that consists only of blanks and invisible characters. */
 export const isBlank = (text: string): boolean => NOTHING_ELSE.test(text)
 
 /** Returns a code that a person typed or pasted without blanks, hyphens, dashes and invisible characters, and with wide characters in ASCII. */

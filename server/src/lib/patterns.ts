@@ -1,4 +1,4 @@
-/** Readable descriptions of patterns, because no message shows a regular expression (decisions §1). */
+/** Readable descriptions of patterns. Messages show them instead of regular expressions (decisions §1). */
 
 const SENTENCES = new Map<string, string>()
 

@@ -1,11 +1,11 @@
-/** Pollers poll for work repeatedly, and lose no wake-up. */
+/** Tests that pollers look for work repeatedly and miss no wake-up. */
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate } from '../../test/sessions/scopes.ts'
 import { until } from '../../test/support/until.ts'
 import { type Poll, type PollerOptions, poller } from './poller.ts'
 import { systemTime } from './time.ts'
 
-/** An interval so long that a poller polls only when woken. */
+/** An interval so long that a poller looks for work only when it is woken. */
 const NEVER = Number.POSITIVE_INFINITY
 
 function polling(poll: Poll, options: Partial<PollerOptions> = {}) {
@@ -19,7 +19,7 @@ function polling(poll: Poll, options: Partial<PollerOptions> = {}) {
   return made
 }
 
-/** Returns a poller that counts its polls and has completed the first one. */
+/** Returns a poller that counts how often it looks for work, after it has looked once. */
 async function counting(options: Partial<PollerOptions> = {}) {
   const polls = { count: 0 }
   const made = polling(async () => {
@@ -30,7 +30,7 @@ async function counting(options: Partial<PollerOptions> = {}) {
   return { poller: made, polls }
 }
 
-test('polls when it starts and when it is woken', async () => {
+test('a poller polls when it starts and when it is woken', async () => {
   const { poller: made, polls } = await counting()
   made.wake()
   await until('the second poll', () => polls.count === 2 || undefined)
@@ -38,12 +38,12 @@ test('polls when it starts and when it is woken', async () => {
   await until('the third poll', () => polls.count === 3 || undefined)
 })
 
-test('polls again after the poll interval', async () => {
+test('a poller polls again after the poll interval', async () => {
   const { polls } = await counting({ pollMs: 5 })
   await until('several polls', () => polls.count > 4 || undefined)
 })
 
-test('polls again immediately while there is more to do', async () => {
+test('a poller polls again immediately while there is more to do', async () => {
   let left = 5
   polling(async () => {
     left -= 1
@@ -52,7 +52,7 @@ test('polls again immediately while there is more to do', async () => {
   await until('all is done', () => left === 0 || undefined)
 })
 
-test('polls once more after a wake-up during a poll', async () => {
+test('a poller polls once more if it is woken while polling', async () => {
   const first = gate()
   let polls = 0
   const made = polling(async () => {
@@ -66,7 +66,7 @@ test('polls once more after a wake-up during a poll', async () => {
   await until('the second poll', () => polls === 2 || undefined)
 })
 
-test('accepts a wake-up before the first poll', async () => {
+test('a poller accepts a wake-up before the first poll', async () => {
   let polls = 0
   const made = polling(async () => {
     polls += 1
@@ -76,7 +76,7 @@ test('accepts a wake-up before the first poll', async () => {
   await until('a poll', () => polls > 0 || undefined)
 })
 
-test('passes the error of a poll and the previous error to `onError`, and continues', async () => {
+test('a poller passes the error of a poll and the previous error to `onError`, and continues', async () => {
   let polls = 0
   const told: unknown[][] = []
   const made = polling(
@@ -99,7 +99,7 @@ test('passes the error of a poll and the previous error to `onError`, and contin
   ])
 })
 
-test('waits for the current poll when stopped, and starts no other poll', async () => {
+test('a poller waits for the current poll when stopped, and starts no other poll', async () => {
   const first = gate()
   const seen: string[] = []
   const made = polling(async () => {
@@ -116,13 +116,13 @@ test('waits for the current poll when stopped, and starts no other poll', async 
   expect(seen).toEqual(['begun', 'ended', 'stopped'])
 })
 
-test('ends the pause when stopped', async () => {
+test('a poller ends the pause between polls when stopped', async () => {
   const { poller: made, polls } = await counting({ minGapMs: 3_600_000 })
   await made.stop()
   expect(polls.count).toBe(1)
 })
 
-describe('with a moved clock', () => {
+describe('a poller, with fake timers,', () => {
   beforeEach(() => {
     vi.useFakeTimers()
   })
@@ -130,7 +130,7 @@ describe('with a moved clock', () => {
     vi.useRealTimers()
   })
 
-  /** Returns the number of polls after `ms` more milliseconds. */
+  /** Returns how often the poller has looked for work after `ms` more milliseconds. */
   const after = async (ms: number, polls: unknown[]) => {
     await vi.advanceTimersByTimeAsync(ms)
     return polls.length
@@ -150,7 +150,7 @@ describe('with a moved clock', () => {
     await made.stop()
   })
 
-  test('keeps the minimum gap between polls, and loses no wake-up', async () => {
+  test('keeps the minimum pause between polls, and loses no wake-up', async () => {
     const polls: number[] = []
     const made = poller(
       async () => {
@@ -170,7 +170,7 @@ describe('with a moved clock', () => {
     await made.stop()
   })
 
-  test('may pause longer after a failed poll, and no wake-up shortens the pause', async () => {
+  test('may pause longer after a failed poll, and no wake-up shortens that pause', async () => {
     const polls: number[] = []
     const made = poller(
       async () => {
@@ -189,14 +189,14 @@ describe('with a moved clock', () => {
   })
 })
 
-describe('waiting for an idle poller', () => {
-  test('starts another poll after the call', async () => {
+describe('waiting until a poller is idle', () => {
+  test('starts another poll', async () => {
     const { poller: made, polls } = await counting()
     await made.idle()
     expect(polls.count).toBe(2)
   })
 
-  test('starts another poll when called during a poll', async () => {
+  test('starts another poll after the current one', async () => {
     const entered = gate()
     const held = gate()
     let polls = 0
@@ -213,7 +213,7 @@ describe('waiting for an idle poller', () => {
     expect(polls).toBe(2)
   })
 
-  test('resolves after polls that found more to do', async () => {
+  test('resolves only after polls that found more to do have ended', async () => {
     let left = 3
     const made = polling(async () => {
       left -= 1

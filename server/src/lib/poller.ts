@@ -1,42 +1,43 @@
-/** Looks for work repeatedly: immediately when woken or while there is more, otherwise at intervals. */
+/** Looks for work repeatedly: immediately when it is woken or while there is more work, otherwise at intervals. */
 import type { Time } from './time.ts'
 
 /**
- * Looks for work once and does it. Returns true if more work is left, false to poll again after `pollMs`, or the
- * milliseconds to wait. A call of `wake` ends the wait.
+ * Looks for work once and does it. Returns true if more work is left, false to look again after `pollMs`, or the
+ * milliseconds to wait. A call to `wake` ends the wait.
  */
 export type Poll = () => Promise<boolean | number>
 
 export interface PollerOptions {
   clock: Pick<Time, 'after'>
-  /** Milliseconds between polls if nothing wakes the poller. `Infinity` disables polling. */
+  /** Milliseconds between two looks if the poller is not woken. `Infinity` disables polling. */
   pollMs: number
   /**
-   * The minimum pause between polls in milliseconds, even when woken, so that wake-ups are combined. A function if the
-   * pause changes from poll to poll.
+   * The minimum pause between two looks in milliseconds. It also applies when the poller is woken, so that several
+   * wake-ups are combined. A function computes the pause for each look.
    */
   minGapMs?: number | (() => number)
-  /** The minimum pause after a failed poll; `minGapMs` by default. */
+  /** The minimum pause after a failed look. The default is `minGapMs`. */
   failureGapMs?: number
   /**
-   * Receives the error of a failed poll. The next poll follows after `pollMs`, or when woken.
-   * @param previous the error of the poll before; undefined if that poll succeeded
+   * Receives the error of a failed look. The next look follows after `pollMs`, or when the poller is woken.
+   * @param previous the error of the previous look, or undefined if that look succeeded
    */
   onError(error: unknown, previous: unknown): void
 }
 
 export interface Poller {
-  /** Starts a poll now. A call during a poll causes another poll. */
+  /** Starts a look now. If a look is already running, another one follows. */
   wake(): void
   /**
-   * Wakes the poller. Resolves when a poll that started after this call leaves no work to do, or when the poller stops.
+   * Wakes the poller. Resolves when a look that started after this call finds that no work is left, or when the poller
+   * stops.
    */
   idle(): Promise<void>
-  /** Ends the pause, waits for the current poll, and starts no other. */
+  /** Ends the pause, waits for the current look, and starts no other look. */
   stop(): Promise<void>
 }
 
-/** Starts polling in the next microtask, one poll at a time, until stopped. */
+/** Starts to look for work in the next microtask. Runs one look at a time, until the poller is stopped. */
 export function poller(
   poll: Poll,
   { clock, pollMs, minGapMs = 0, failureGapMs, onError }: PollerOptions,
@@ -59,7 +60,7 @@ export function poller(
       }
     })
 
-  /** Looks once. Returns the pause in milliseconds, and the minimum pause that applies even when woken. */
+  /** Looks once. Returns the pause in milliseconds, and the minimum pause that applies even if the poller is woken. */
   async function pollOnce(): Promise<{ wait: number; gap: number }> {
     isWoken = false
     try {

@@ -55,6 +55,14 @@ export const PROBLEMS = {
     409,
     'tenant_id: the platform tenant and your own tenant cannot be deleted or deactivated.',
   ],
+  reauth_required: [
+    403,
+    'Enter your password again before this action. Call POST /api/console/session/confirm.',
+  ],
+  console_session_required: [
+    409,
+    'Only a session of the console can be confirmed. Other sessions do not need it.',
+  ],
   wrong_password: [403, 'The current password is wrong. Enter it again.'],
   email_unverified: [
     403,
@@ -176,14 +184,14 @@ export const PROBLEMS = {
 export type ProblemCode = keyof typeof PROBLEMS
 
 interface ProblemOptions {
-  /** A more precise message than the one in the registry. Must not contain secrets or patient data. */
+  /** A message that is more precise than the one in the registry. It must not contain secrets or patient data. */
   detail?: string
   /** Seconds for the `Retry-After` header. */
   retryAfter?: number
   cause?: unknown
 }
 
-/** A refusal that the caller sees: `{detail, code}` with the registry's status. */
+/** A refusal for the caller: `{detail, code}` with the status from the registry. */
 export class Problem extends Error {
   readonly code: ProblemCode
   readonly status: number
@@ -201,11 +209,15 @@ export class Problem extends Error {
   }
 }
 
-/** Returns the message of a problem with a final period, for output that has no `code` beside it. */
+/** Returns the message of a problem with a final full stop. For output that does not show the `code`. */
 export const asSentence = ({ message }: Problem): string =>
   message.endsWith('.') ? message : `${message}.`
 
-/** Returns the row if it exists. @param what the kind of record, in the caller's words @throws Problem 404 */
+/**
+ * Returns the row if it exists.
+ * @param what the kind of record, in the caller's words
+ * @throws Problem 404
+ */
 export function orNotFound<T>(row: T | undefined, what: string): T {
   if (row === undefined) throw new Problem('not_found', { detail: `No such ${what}` })
   return row
@@ -219,10 +231,16 @@ export interface ValidationIssue {
   type: string
 }
 
-/** The maximum number of reported issues. More would not help, and would make the response larger than the request. */
+/**
+ * The maximum number of reported issues. More would not help the caller, and could make the response larger than the
+ * request.
+ */
 const MAX_ISSUES = 50
 
-/** The rejection of an invalid input: status 422 with every issue. Beyond the maximum, the last one counts the rest. */
+/**
+ * The rejection of an invalid input: status 422 with every issue. Above the maximum, the last issue contains the number
+ * of the remaining ones.
+ */
 export class InvalidInput extends Error {
   readonly issues: readonly ValidationIssue[]
 

@@ -19,8 +19,8 @@ export const idOf = (noun: string, example: number) =>
 export const Timestamp = Type.String({ format: 'date-time' })
 
 /**
- * Returns the schema of a value or an explicit null, with both types in one list, so that faults name the expected
- * type.
+ * Returns the schema of a value or an explicit null. Both types are in one list, so that error messages name the
+ * expected type.
  */
 export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
@@ -58,7 +58,7 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
     ...options,
   })
 
-/** Returns the schema of a person's number or code: a `line` from which direction marks are removed. */
+/** Returns the schema of a person's number or code. It is a `line` from which direction marks are removed. */
 export const numberLine = (maxLength: number, refused = '', options: object = {}) =>
   line(maxLength, refused, { ...options, undirected: true })
 

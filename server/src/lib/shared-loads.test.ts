@@ -1,8 +1,8 @@
-/** Running loads are shared by key. Voiding a load discards its result. */
+/** Tests that running loads are shared by key, and that voiding a load discards its result. */
 import { expect, test } from 'vitest'
 import { flights } from './shared-loads.ts'
 
-/** Creates loads that end on demand, and lists the values that were delivered. */
+/** Creates loads that end when the test decides, and lists the values that were delivered. */
 function controlled() {
   const loads = flights<string, string>()
   const ends: ((value: string) => void)[] = []
@@ -16,7 +16,7 @@ function controlled() {
   return { loads, ends, landed, ask }
 }
 
-test('shares one load among concurrent callers of a key', async () => {
+test('the loader shares one load among concurrent callers of a key', async () => {
   const { ends, landed, ask } = controlled()
   const asked = Array.from({ length: 16 }, () => ask('a'))
   const other = ask('b')
@@ -27,7 +27,7 @@ test('shares one load among concurrent callers of a key', async () => {
   expect(landed).toEqual(['A', 'B'])
 })
 
-test('starts a new load after the previous one has finished', async () => {
+test('the loader starts a new load after the previous one has finished', async () => {
   const { ends, ask } = controlled()
   const first = ask('a')
   ends[0]?.('A')
@@ -36,7 +36,7 @@ test('starts a new load after the previous one has finished', async () => {
   expect(ends).toHaveLength(2)
 })
 
-test('rejects all waiting callers of a failed load, and ends it', async () => {
+test('the loader rejects all callers that wait for a failed load, and forgets the load', async () => {
   const loads = flights<string, string>()
   const landed: string[] = []
   const fail = () => loads.join('a', () => Promise.reject(new Error('away')), landed.push)
@@ -46,7 +46,7 @@ test('rejects all waiting callers of a failed load, and ends it', async () => {
   expect(landed).toEqual(['A'])
 })
 
-test('returns the result of a voided load to its callers only', async () => {
+test('the loader returns the result of an invalidated load only to the callers that already wait for it', async () => {
   const { loads, ends, landed, ask } = controlled()
   const early = ask('a')
   const other = ask('b')
@@ -62,7 +62,7 @@ test('returns the result of a voided load to its callers only', async () => {
   expect(landed).toEqual(['new', 'B'])
 })
 
-test('keeps a newer load when a voided load ends', async () => {
+test('the loader keeps a newer load when an invalidated load ends', async () => {
   const { loads, ends, ask } = controlled()
   const early = ask('a')
   loads.voidIf(() => true)

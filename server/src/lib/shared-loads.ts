@@ -1,9 +1,12 @@
-/** Shares running loads, one for each key. The callers of a voided load still get its result, but it is not stored. */
+/**
+ * Shares running loads, one for each key. If a load is voided, its callers still get the result, but the result is not
+ * stored.
+ */
 
 export interface Flights<K, V> {
-  /** Joins the load of the key, or starts it. `land` receives the result unless the load was voided. */
+  /** Joins the running load of the key, or starts one. `land` receives the result unless the load was voided. */
   join(key: K, load: () => Promise<V>, land: (value: V) => void): Promise<V>
-  /** Voids the loads of matching keys. Later callers start new ones. */
+  /** Voids the loads of matching keys. Later callers start new loads. */
   voidIf(concerns: (key: K) => boolean): void
 }
 

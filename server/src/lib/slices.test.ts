@@ -1,8 +1,8 @@
-/** Long computations yield to the event loop. */
+/** Tests that long computations let other work of the event loop run. */
 import { expect, test } from 'vitest'
 import { slices } from './slices.ts'
 
-test('yields to the event loop at the end of a slice', async () => {
+test('long work yields to the event loop when its time slice ends', async () => {
   let passed = false
   setImmediate(() => {
     passed = true
@@ -12,6 +12,6 @@ test('yields to the event loop at the end of a slice', async () => {
   expect(passed).toBe(true)
 })
 
-test('does not wait within a slice', () => {
+test('long work does not yield within a time slice', () => {
   expect(slices(Number.POSITIVE_INFINITY)()).toBeUndefined()
 })

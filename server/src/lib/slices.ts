@@ -2,10 +2,13 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 
-/** Must be called after each piece of work. Waits for a turn of the event loop when the slice has ended. */
+/**
+ * The caller must call this after each piece of work. If the slice has ended, the call waits for a turn of the event
+ * loop.
+ */
 export type Breathe = () => Promise<void> | undefined
 
-/** @param ms the length of a slice; only a single piece of work may occupy the event loop for longer */
+/** @param ms the length of a slice. Only a single piece of work may occupy the event loop for longer. */
 export function slices(ms: number): Breathe {
   let since = performance.now()
   async function breath(): Promise<void> {

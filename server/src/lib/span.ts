@@ -3,15 +3,15 @@ import { DAY } from './clock.ts'
 import { instantOf, isBareDate } from './instant.ts'
 import type { Refuse } from './problems.ts'
 
-/** The instants between which records are searched, in ISO 8601. `until` is exclusive. */
+/** The start and end of the search, in ISO 8601. `until` is exclusive. */
 export interface Span {
   from?: string
   until?: string
 }
 
 /**
- * Returns the range between two inclusive ends. A bare date covers its whole UTC day, and a time covers its whole
- * millisecond, the precision of stored records. Rejects a `from` after `to`.
+ * Returns the range between two inclusive ends. A date without a time covers its whole UTC day. A time covers its whole
+ * millisecond, because stored records have this precision. Rejects a `from` after `to`.
  */
 export function spanOf(from: string | undefined, to: string | undefined, refuse: Refuse): Span {
   const start = from === undefined ? undefined : instantOf(from)
@@ -24,7 +24,10 @@ export function spanOf(from: string | undefined, to: string | undefined, refuse:
   }
 }
 
-/** Limits a time to the years that the database can hold. An offset or the end of a day may exceed them. */
+/**
+ * Limits a time to the years that the database can store. With an offset, or at the end of a day, a time may be outside
+ * them.
+ */
 function iso(time: number): string {
   const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']
   return time < Date.parse(first)

@@ -11,12 +11,12 @@ test.each([
   ['SMTP_URl', 'SMTP_URL'],
   ['lsited', 'listed'],
   ['POTR', 'PORT'],
-])('suggests %s for %s', (name, meant) => {
+])('the spelling check suggests %s for %s', (name, meant) => {
   expect(misspelt(name, KNOWN)).toBe(meant)
 })
 
 test.each(['registration', 'PORT', 'theme', 'MOST_OF', 'PATH', 'require_everything', ''])(
-  'suggests nothing for %j',
+  'the spelling check suggests nothing for %j, which resembles no known name',
   (name) => {
     expect(misspelt(name, KNOWN)).toBeUndefined()
   },

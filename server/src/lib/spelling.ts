@@ -4,8 +4,8 @@
 const MAX_EDITS = 2
 
 /**
- * Returns the known name within `most` edits of `name`. Returns undefined if `name` is known or no known name is
- * similar.
+ * Returns the known name within `most` edits of `name`. Returns undefined if `name` itself is known, or if no known
+ * name is similar.
  */
 export function misspelt(
   name: string,
@@ -21,7 +21,7 @@ export function misspelt(
   return distances[0]?.other
 }
 
-/** Returns the Levenshtein distance. Swapping two neighbours counts as one edit. */
+/** Returns the Levenshtein distance. Swapping two adjacent letters counts as one edit. */
 function editsBetween(a: string, b: string): number {
   let before: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, at) => at)

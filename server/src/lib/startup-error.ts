@@ -1,6 +1,6 @@
 /**
- * An environment fault (configuration, data folder, database) that prevents startup. The lines tell the operator what
- * is wrong and what to do. They are printed without a stack trace.
+ * A fault of the environment (configuration, data folder, database) that prevents startup. The lines say what is wrong
+ * and what the operator can do. They are printed without a stack trace.
  */
 export class StartupError extends Error {
   readonly lines: readonly string[]

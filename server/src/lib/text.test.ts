@@ -1,4 +1,4 @@
-/** Text that can be stored in the database, and the maximum depth of values. */
+/** Tests which text can be stored in the database, and the maximum depth of values. */
 import { describe, expect, test } from 'vitest'
 import { inspect, isStorable } from './text.ts'
 
@@ -9,7 +9,7 @@ const nested = (levels: number): unknown => {
 }
 const unstorable = (value: unknown) => inspect(value, 100).unstorable
 
-describe('text', () => {
+describe('the check for text that PostgreSQL can store', () => {
   test.each(['', 'plain', 'Zoë 漢字 👩‍⚕️', '\u0001\u001f\uffff', '\u{10ffff}'])(
     'accepts %j',
     (text) => {
@@ -22,8 +22,8 @@ describe('text', () => {
   })
 })
 
-describe('the paths of text that cannot be stored', () => {
-  test('include every string and every key that cannot be stored', () => {
+describe('the paths to texts that PostgreSQL cannot store', () => {
+  test('include every such value and every such key', () => {
     const value = { a: 'ok', b: ['ok', 'x\0'], c: { d: '\ud800', 'e\0': 'ok' }, f: 1, g: null }
     expect(unstorable(value)).toEqual([
       ['b', '1'],
@@ -32,23 +32,23 @@ describe('the paths of text that cannot be stored', () => {
     ])
   })
 
-  test('lead into lists, and skip values that are neither strings nor lists nor objects', () => {
+  test('include positions in lists, and skip other types of values', () => {
     const value = [1, null, 'ok', { a: '\0' }, [['\0']], true, '\ud800']
     expect(unstorable(value)).toEqual([['3', 'a'], ['4', '0', '0'], ['6']])
   })
 
-  test('are empty for a valid value of any type', () => {
+  test('are empty if all texts can be stored', () => {
     for (const value of [null, undefined, 1, true, 'x', [], {}, { a: [{ b: 'c' }] }])
       expect(unstorable(value)).toEqual([])
   })
 
-  test('are the first twenty, each step of at most sixty characters', () => {
+  test('are limited to twenty, each with steps of at most sixty characters', () => {
     const paths = unstorable({ ['k'.repeat(2000)]: Array.from({ length: 1000 }, () => '\0') })
     expect(paths).toHaveLength(20)
     expect(paths.at(-1)).toEqual(['k'.repeat(60), '19'])
   })
 
-  test('stop after the twentieth without reading further', () => {
+  test('are complete after the twentieth, without further reading', () => {
     let looks = 0
     const list = Array.from({ length: 1000 }, () => '\0')
     const watched = new Proxy(list, {
@@ -62,7 +62,7 @@ describe('the paths of text that cannot be stored', () => {
   })
 })
 
-describe('the depth of a value', () => {
+describe('the nesting depth of a value', () => {
   test.each([
     ['x', 0],
     [null, 0],
@@ -80,7 +80,7 @@ describe('the depth of a value', () => {
   })
 })
 
-test('counts the digits that PostgreSQL adds to numbers, at any depth', () => {
+test('the service counts the digits that PostgreSQL adds when it writes numbers, at any depth', () => {
   const longer = (value: unknown) => inspect(value, 32).digitsBeyondJson
   expect(longer(1e308)).toBe(303)
   expect(longer({ a: 1e308, b: [1e308, 1, '1e308', [{ c: 1e308 }]], d: null })).toBe(3 * 303)

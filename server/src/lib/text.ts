@@ -1,6 +1,6 @@
 /**
- * Text that the service accepts: no NUL bytes, which PostgreSQL cannot store, and no lone surrogates, which are not
- * UTF-8.
+ * The text that the service accepts. It contains no NUL, which PostgreSQL cannot store, and no lone surrogates, which
+ * UTF-8 cannot represent.
  */
 import { digitsBeyondJson } from './decimal.ts'
 
@@ -10,8 +10,8 @@ export function isStorable(text: string): boolean {
 }
 
 /**
- * The maximum number of reported paths. Enough to correct the input without making the response much larger than the
- * request.
+ * The maximum number of reported paths. It is enough to correct the input, and the response stays at about the size of
+ * the request.
  */
 const MAX_PATHS = 20
 /** The maximum number of characters of a key that a path shows. */
@@ -20,11 +20,11 @@ const MAX_STEP_LENGTH = 60
 export interface Inspection {
   /** True if arrays and objects are nested too deeply. Deeper values were not inspected. */
   isTooDeep: boolean
-  /** True if an inspected number overflowed: JSON allows numbers that IEEE 754 cannot represent. */
+  /** True if a number was too large. JSON allows numbers that IEEE 754 cannot represent. */
   isBeyondNumbers: boolean
   /** The paths of the first twenty strings and keys that cannot be stored, depth-first. */
   unstorable: string[][]
-  /** How many more characters the inspected numbers need in PostgreSQL than in JSON. */
+  /** How many more characters PostgreSQL needs for the inspected numbers than JSON does. */
   digitsBeyondJson: number
 }
 
@@ -40,7 +40,7 @@ export function inspect(value: unknown, deepest: number): Inspection {
   return found
 }
 
-/** Walks one value. All calls share `path`, which is copied only for findings. */
+/** Walks one value. All calls share `path`. It is copied only when a fault is found. */
 function walk(value: unknown, path: string[], levels: number, found: Inspection): void {
   if (typeof value === 'string') {
     if (!isStorable(value)) note(path, found)
@@ -67,7 +67,7 @@ function walkFields(value: object, path: string[], levels: number, found: Inspec
   }
 }
 
-/** Skips list items that need no inspection, so that long lists do not build path steps. */
+/** Skips list items that need no inspection, so that a long list causes little work. */
 function walkItems(items: unknown[], path: string[], levels: number, found: Inspection): void {
   for (let index = 0; index < items.length; index += 1) {
     if (found.unstorable.length >= MAX_PATHS) return

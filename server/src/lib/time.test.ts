@@ -1,4 +1,4 @@
-/** The timers of the system clock and of the movable test clock. */
+/** Tests the timers of the system clock and of the movable test clock. */
 import { describe, expect, test } from 'vitest'
 import { frozenClock, movableClock } from '../../test/support/time.ts'
 import { systemTime, type Time } from './time.ts'
@@ -8,8 +8,8 @@ const CLOCKS: [string, () => Time][] = [
   ['a clock that tests move', movableClock],
 ]
 
-describe.each(CLOCKS)('%s', (_, open) => {
-  test('resolves a delay without being moved', async () => {
+describe.each(CLOCKS)('the clock: %s', (_, open) => {
+  test('resolves a delay although nothing moves the clock', async () => {
     await expect(open().delay(1)).resolves.toBeUndefined()
   })
 
@@ -26,7 +26,7 @@ describe.each(CLOCKS)('%s', (_, open) => {
       })
   })
 
-  test('fires `after` once, `every` repeatedly, and cancelled timers never', async () => {
+  test('calls `after` once, `every` repeatedly, and cancelled timers never', async () => {
     const time = open()
     const calls: string[] = []
     time.after(1, () => calls.push('cancelled'))()
@@ -43,8 +43,8 @@ describe.each(CLOCKS)('%s', (_, open) => {
   })
 })
 
-describe('time that elapses', () => {
-  test('fires due timers in order, including timers that they start', () => {
+describe('the test clock', () => {
+  test('fires due timers in order, including timers that those timers start', () => {
     const clock = frozenClock()
     const calls: [string, number][] = []
     const begun = clock.monotonic()
@@ -61,7 +61,7 @@ describe('time that elapses', () => {
     expect(clock.monotonic() - begun).toBeCloseTo(30)
   })
 
-  test('moves the date too; moving only the date fires no timer', () => {
+  test('moves the date when time elapses, and fires no timer when only the date moves', () => {
     const clock = frozenClock()
     const date = clock.now()
     let calls = 0

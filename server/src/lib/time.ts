@@ -1,4 +1,4 @@
-/** The time source of the service: dates, elapsed time and timers, passed in from the composition root. */
+/** The time source of the service: dates, elapsed time and timers. The composition root passes it to all code. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from './clock.ts'
 
@@ -7,7 +7,7 @@ import { type Clock, systemClock } from './clock.ts'
  * tests can move time instead of waiting.
  */
 export interface Time extends Clock {
-  /** Returns milliseconds that never go backwards. Only the difference between two values is meaningful. */
+  /** Returns milliseconds that never decrease. Only the difference between two values is meaningful. */
   monotonic(): number
   /** Resolves after `ms`. Rejects with an `AbortError` when the signal aborts. */
   delay(ms: number, options?: { signal?: AbortSignal | undefined }): Promise<void>

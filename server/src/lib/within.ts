@@ -1,7 +1,7 @@
 /** Waits for a promise, up to a time limit. */
 import type { Time } from './time.ts'
 
-/** Returns whether the work ended within `ms`. Throws the error of the work. Does not cancel the work on a timeout. */
+/** Returns whether the work has ended within `ms`. Throws the error of the work. After a timeout the work continues. */
 export async function within(
   clock: Pick<Time, 'after'>,
   ms: number,

@@ -77,7 +77,7 @@ describe('a self-registered user', () => {
     expect(promoted.body).toMatchObject({ role: 'doctor', status: 'pending' })
   })
 
-  test('is active when approved by an older node, which does not know the pending status', async () => {
+  test('is active when approved by a node of an older release, which does not know the pending status', async () => {
     const { id } = await register(service, tenant.subdomain)
     await service.database.sql('update users set is_active = true where id = $1', [id])
     expect((await call('GET', `/${id}`)).body.status).toBe('active')
@@ -98,7 +98,7 @@ test('a user created by an administrator is active', async () => {
   expect(await decide(made.body.id, 'block')).toBe('blocked')
 })
 
-describe('an approval or refusal of users with a required status', () => {
+describe('an approval or refusal that requires a certain status of the user', () => {
   const query = { if_status: 'pending' }
 
   const newAdmin = () =>

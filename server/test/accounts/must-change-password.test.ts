@@ -1,4 +1,4 @@
-/** A session with a password that the user must change allows nothing else until the user has changed it. */
+/** A session whose user must change the password allows nothing else until the user has changed it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { enrol } from '../second-factor/enrol.ts'
 import { eventually, fresh, newColleague, refresh } from '../sessions/users.ts'
@@ -40,7 +40,7 @@ const preferences = (token: string, at = service) => at.call('GET', '/api/prefer
 
 const REQUIRED = { status: 403, body: { code: 'password_change_required' } }
 
-describe('a first password that the user must change', () => {
+describe('an initial password that the user must change', () => {
   test('signs in with password_change_required, and sets must_change_password in the profile', async () => {
     const { answer, email } = await create({ must_change_password: true })
     expect(answer).toMatchObject({ status: 201, body: { must_change_password: true } })
@@ -78,7 +78,7 @@ describe('a first password that the user must change', () => {
     expect((await service.call('POST', '/api/auth/logout', { token })).status).toBe(200)
   })
 
-  test('stops being required once the user chooses a different password', async () => {
+  test('no longer has to be changed once the user has chosen a different password', async () => {
     const { id, email } = await create({ must_change_password: true })
     const { access_token: token } = (await login(email)).body
     const same = await change(token, PASSWORD)
@@ -108,7 +108,7 @@ describe('a first password that the user must change', () => {
     })
   })
 
-  test('stops being required after a password reset by mailed link', async () => {
+  test('no longer has to be changed after a password reset with a mailed link', async () => {
     const { id, email } = await create({ must_change_password: true })
     await confirmAddress(service, id)
     await service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })

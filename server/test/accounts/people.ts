@@ -77,7 +77,7 @@ export const login = (
   password = PASSWORD,
 ): Promise<Answer> => post(service, '/api/auth/login', { body: { email, password, subdomain } })
 
-/** Confirms an address: with a body, as the page does, or without a body, as the specification does. */
+/** Confirms an address. Sends a body as the page does, or no body as the specification allows. */
 export const verifyEmail = (service: Service, token: string, body?: unknown): Promise<Answer> =>
   post(service, '/api/auth/verify-email', { query: { token }, body })
 

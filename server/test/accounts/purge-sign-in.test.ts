@@ -86,7 +86,7 @@ test('the purge keeps live sessions, and deletes ended sessions after a month', 
   expect(await count('refresh_tokens', 'tenant_id = $1', [clinic.id])).toBe(0)
 })
 
-test('the purge deletes spent refresh tokens once they could no longer be used', async () => {
+test('the purge deletes used refresh tokens after the time in which they could be repeated', async () => {
   const person = await newColleague(service, clinic)
   const tokens = () =>
     count('refresh_tokens', 'session_id in (select id from sessions where user_id = $1)', [
@@ -144,7 +144,7 @@ test('the purge deletes records of failed password guesses after an hour', async
   expect(await count('throttles')).toBe(0)
 })
 
-test('the purge deletes in small batches on several nodes simultaneously, and reports unfinished work when stopped', async () => {
+test('the purge deletes in small batches on several nodes at once, and reports unfinished work when it is stopped', async () => {
   const fill = () =>
     service.database.sql(
       `insert into throttles select sha256(n::text::bytea), 1, now(), now() - interval '1 hour'

@@ -51,7 +51,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   await askForLink(service, 'request-reset', nurse.email, clinic.subdomain)
   await service.idle('jobs')
   await furnishPatient(service, clinic)
-  // More rows than one batch deletes. They cannot be decrypted, and nothing tries to decrypt them.
+  // Adds more rows than one batch deletes. Their content is not decryptable, and the purge does not need to decrypt it.
   await service.database.sql(
     `insert into patients (tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies)
      select tenant_id, sealed_full_name, sealed_identifiers, sealed_allergies
@@ -70,7 +70,7 @@ async function inhabited(clinic: Clinic, root: Person): Promise<Clinic> {
   const { webhookId } = await furnishWebhook(service, clinic)
   for (const [webhook, count] of [
     [webhookId, 2300],
-    // Rows left over from a tenant that was deleted earlier.
+    // Rows of a tenant that was deleted earlier.
     [-clinic.id, 3],
   ])
     await service.database.sql(
@@ -169,12 +169,13 @@ test('a tenant cannot be restored once its purge has begun, and the next run com
   await expect(run(stopped.signal)).rejects.toThrow()
   expect((await rowsOf(id)).users).toBe(5)
   await expect(restore(id)).rejects.toMatchObject({ code: 'not_found' })
-  // A longer retention period does not restore the tenant, because half of its data may already be gone.
+  // Checks that a longer retention period does not bring the tenant back, because half of its data may already be
+  // destroyed.
   await purgeTenants(depsOf(service), 300 * DAYS, new AbortController().signal, [])
   expect(await rowsOf(id)).toMatchObject({ users: 0, webhook_secrets: 0, data_keys: 0 })
 })
 
-test('no cache keeps the data key of a destroyed tenant', async () => {
+test('no cache keeps the data key of a purged tenant', async () => {
   const { id } = await makeClinic(service, await superadmin(service), 'hill')
   const { db } = service.app
   const changes = watchChanges(service.database.address, openLog('silent'), systemTime)
@@ -199,7 +200,7 @@ test('no cache keeps the data key of a destroyed tenant', async () => {
   )
 })
 
-test('rows of a destroyed tenant that someone inserts by hand are refused, and cannot be decrypted', async () => {
+test('rows of a purged tenant that somebody inserts manually are refused, and cannot be decrypted', async () => {
   const clinic = await makeClinic(service, await superadmin(service), 'vale')
   const { sql } = service.database
   const { patientId } = await furnishPatient(service, clinic)
@@ -211,7 +212,7 @@ test('rows of a destroyed tenant that someone inserts by hand are refused, and c
   const tenant = `insert into tenants (id, name, subdomain) overriding system value
     values (${clinic.id}, 'Vale', 'vale')`
   await expect(sql(tenant)).rejects.toThrow(/was purged/)
-  // Only a superuser can bypass the triggers.
+  // Disables the triggers, which only a superuser may do.
   await sql(`begin; set local session_replication_role = replica; ${tenant}; commit`)
   const back = `insert into patients (${columns}) overriding system value table dump`
   await expect(sql(back)).rejects.toMatchObject({ constraint: 'patients__data_key' })
@@ -248,7 +249,7 @@ test("a purged tenant's subdomain becomes free, and the next tenant to use it fi
   expect((await rowsOf(id)).patients).toBe(0)
 })
 
-test('a tenant that cannot be destroyed does not block other purges, and the next run retries it', async () => {
+test('a tenant that cannot be purged does not block other purges, and the next run retries it', async () => {
   const { sql } = service.database
   const ids: number[] = []
   for (const name of ['first', 'second', 'third']) {
@@ -261,7 +262,7 @@ test('a tenant that cannot be destroyed does not block other purges, and the nex
   }
   await sql("insert into departments (tenant_id, name) select unnest($1::bigint[]), 'Ward'", [ids])
   const [first, , third] = ids as [number, number, number]
-  // In either order, one of the tenants that cannot be destroyed comes before another tenant.
+  // Blocks two tenants, so that in either order a blocked tenant comes before another tenant.
   await sql(`
     create function refuse() returns trigger language plpgsql as $$
     begin raise exception 'tenant % stays', old.tenant_id; end $$;
@@ -280,7 +281,7 @@ test('a tenant that cannot be destroyed does not block other purges, and the nex
   expect(await left()).toEqual([])
 })
 
-test('purge jobs are scheduled on every node', async () => {
+test('every node schedules the purge jobs', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select name from pgboss.schedule where name like '%.purge' order by name`,
   )

@@ -42,8 +42,8 @@ beforeAll(async () => {
 const send = (body: object, headers: Record<string, string> = {}) =>
   post(service, '/api/auth/register', { body, headers })
 
-describe('the registration setting of a tenant', () => {
-  test('when open, lets a new account sign in immediately', async () => {
+describe("a tenant's registration setting", () => {
+  test('"open" lets a new account sign in immediately', async () => {
     const { status, body } = await send(form(open.subdomain, { department_id: open.departmentId }))
     expect(status).toBe(201)
     expect(body).toMatchObject({
@@ -65,7 +65,7 @@ describe('the registration setting of a tenant', () => {
     expect({ ...me.body, last_login_at: null }).toEqual({ ...body, idle_minutes: 15 })
   })
 
-  test('by default, makes a new account wait until an administrator approves it', async () => {
+  test('has a default that makes a new account wait until an administrator approves it', async () => {
     const account = await register(service, approval.subdomain)
     expect(account).toMatchObject({
       is_active: false,
@@ -79,12 +79,12 @@ describe('the registration setting of a tenant', () => {
     expect((await login(service, account.email, approval.subdomain)).status).toBe(200)
   })
 
-  test('when closed, refuses every registration', async () => {
+  test('"closed" refuses every registration', async () => {
     const { status, body } = await send(form(closed.subdomain))
     expect([status, body.code]).toEqual([403, 'registration_closed'])
   })
 
-  test('is open for a demo tenant that does not set it', async () => {
+  test('is "open" for a demo tenant without the setting', async () => {
     const demo = await openService({ background: ['jobs'], config: { ...PROXIED, DEMO: true } })
     const setTo = (settings: object) =>
       demo.database.sql(`update tenants set settings = $1 where subdomain = 'demo'`, [settings])
@@ -171,7 +171,7 @@ describe('an account created by registration', () => {
   })
 })
 
-describe('the tenant of a registration', () => {
+describe('the tenant named in a registration', () => {
   test('must exist', async () => {
     expect((await send(form('nowhere'))).status).toBe(404)
     const gone = await newTenant(service, token, { registration: 'open' })
@@ -179,7 +179,7 @@ describe('the tenant of a registration', () => {
     expect((await send(form(gone.subdomain))).status).toBe(404)
   })
 
-  test('must be named if there are several tenants', async () => {
+  test('may be omitted only if there is a single tenant', async () => {
     expect((await send(form(open.subdomain, { subdomain: undefined }))).status).toBe(404)
     expect((await send(form(open.subdomain, { subdomain: null }))).status).toBe(404)
   })
@@ -199,7 +199,7 @@ describe('the tenant of a registration', () => {
     expect([status, body.code]).toEqual([403, 'registration_closed'])
   })
 
-  test('is taken from the host name unless the body names a tenant', async () => {
+  test('is found by the host name if the body names no tenant', async () => {
     const unnamed = form(open.subdomain, { subdomain: undefined })
     const byHost = await send(unnamed, { host: `${open.subdomain}.wardkeep.test:8080` })
     expect(byHost.body.tenant_id).toBe(open.id)
@@ -209,7 +209,7 @@ describe('the tenant of a registration', () => {
       expect((await send(form('x', { subdomain: undefined }), { host })).status).toBe(404)
   })
 
-  test('is the only tenant in single-tenant mode', async () => {
+  test('may be omitted in single-tenant mode', async () => {
     const single = await openService({
       database: await migratedDatabase(),
       config: { ...PROXIED, TENANT_MODE: 'single' },
@@ -222,8 +222,8 @@ describe('the tenant of a registration', () => {
   })
 })
 
-describe('side effects of a registration', () => {
-  test('include a journal entry and a confirmation link, but neither if the registration fails', async () => {
+describe('a registration', () => {
+  test('adds a journal entry and a confirmation link, or neither if it fails', async () => {
     const account = await register(service, open.subdomain)
     expect(await actionsAbout(service, account.id)).toEqual([
       'user.registered',
@@ -240,7 +240,7 @@ describe('side effects of a registration', () => {
     expect(await mailsTo(service, account.email)).toHaveLength(1)
   })
 
-  test('include no mail if creating the account is rolled back', async () => {
+  test('sends no mail if the transaction is rolled back', async () => {
     const other = await openService({ background: ['jobs'], config: PROXIED })
     const { subdomain } = await newTenant(other, (await superadmin(other)).token, {})
     await other.database.sql(`

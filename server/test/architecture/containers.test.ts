@@ -60,15 +60,15 @@ describe('compose.yaml', () => {
   }
 
   test.each([
-    ['writes to nothing but its volumes', 'read_only: true'],
-    ['has no capability', 'cap_drop: [ALL]'],
-    ['gets no further privileges', "security_opt: ['no-new-privileges:true']"],
-  ])('the service %s', (_what, line) => {
+    ['can write only to its volumes', 'read_only: true'],
+    ['has no Linux capabilities', 'cap_drop: [ALL]'],
+    ['cannot gain privileges', "security_opt: ['no-new-privileges:true']"],
+  ])('the service container %s', (_what, line) => {
     expect(linesOfService('wardkeep')).toContain(line)
     expect(linesOfService('wardkeep').join('\n')).not.toMatch(/^(privileged|cap_add|user):/m)
   })
 
-  test('gives PostgreSQL no way to gain privileges', () => {
+  test('the PostgreSQL container cannot gain privileges', () => {
     expect(linesOfService('postgres')).toContain("security_opt: ['no-new-privileges:true']")
   })
 })

@@ -50,10 +50,10 @@ const planted: Record<string, [file: string, imports: string]> = {
 /** A type-only import breaks the rule as well, because it is still a dependency. */
 const typed = ['features/users/users.schema.ts', `import type { Kysely } from 'kysely'`] as const
 
-/** The highest rank has no rank above it to import, and no peer while it has only one member. */
+/** These rules cannot be broken: the highest rank has no rank above it to import, and it has only one member. */
 const unbreakable = ['rank-5-looks-down']
 
-/** The imported files, and imports that resemble violations but are allowed. */
+/** Files that the violations import, and allowed imports that resemble violations. */
 const innocent: Record<string, string> = {
   'app.ts': `import './open-features.ts'`,
   'open-features.ts': `import './features/audit/index.ts'`,
@@ -121,9 +121,12 @@ describe('the dependency rules', () => {
 
   afterAll(() => rm(tree, { recursive: true, force: true }))
 
-  it.each(Object.entries(planted))('%s catches the violation planted for it', (name, [file]) => {
-    expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
-  })
+  it.each(Object.entries(planted))(
+    'detect the planted violation of the rule %s',
+    (name, [file]) => {
+      expect(reported).toContain(`${name}: ${path.posix.join('server/src', file)}`)
+    },
+  )
 
   it('apply to type imports', () => {
     expect(reported).toContain(`only-stores-run-sql: server/src/${typed[0]}`)

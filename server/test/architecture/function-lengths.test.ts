@@ -5,7 +5,7 @@ import { functionsOf } from '../../../scripts/check/function-lengths.ts'
 const lengthsOf = (...lines: string[]) =>
   functionsOf('some.ts', lines.join('\n')).map(({ name, own, all }) => [name, own, all])
 
-test('lines of a nested function count only for that function, but also in the total', () => {
+test('the length check counts lines of a nested function for that function and in the total, not for the outer function', () => {
   const lengths = lengthsOf(
     'function outer() {',
     '  const inner = () => {',
@@ -23,7 +23,7 @@ test('lines of a nested function count only for that function, but also in the t
   ])
 })
 
-test('a nested function that fits in one line counts for the outer function', () => {
+test('the length check counts a nested function of a single line for the outer function', () => {
   expect(
     lengthsOf('const f = (list: number[]) => {', '  return list.map((n) => n + 1)', '}'),
   ).toEqual([
@@ -32,7 +32,7 @@ test('a nested function that fits in one line counts for the outer function', ()
   ])
 })
 
-test('operation definitions count as data, with all that they contain', () => {
+test('the length check treats operation definitions as data, including the functions in them', () => {
   const lengths = lengthsOf(
     'function table() {',
     '  return [',
@@ -46,7 +46,7 @@ test('operation definitions count as data, with all that they contain', () => {
   expect(lengths).toEqual([['table', 4, 4]])
 })
 
-test('methods and getters count as functions, but declarations without a body do not', () => {
+test('the length check includes methods and getters, but no declarations without a body', () => {
   const lengths = lengthsOf(
     'export interface Service { get(): number }',
     'const service = {',

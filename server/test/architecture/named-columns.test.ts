@@ -5,7 +5,10 @@ import { expect, test } from 'vitest'
 
 const source = path.resolve(import.meta.dirname, '../../src')
 
-/** Matches statements that select every column. Allows `*` over unnest or a subquery, which name their own columns. */
+/**
+ * Matches statements that select every column. Allows `*` over unnest or a subquery, because these name their own
+ * columns.
+ */
 const EVERYTHING =
   /\b(selectAll|returningAll)\s*\(|\breturning\s+(\w+\.)?\*|\bselect\s+(distinct\s+)?(\w+\.)?\*(?!\s*from\s+(unnest)?\()/i
 
@@ -17,7 +20,7 @@ test.each([
   'SELECT DISTINCT u.* from users u',
   'insert into users default values returning *',
   'delete from users u returning u.*',
-])('the check refuses %s', (text) => {
+])('the check of SQL statements refuses %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(true)
 })
 
@@ -26,7 +29,7 @@ test.each([
   'select * from unnest($1::bigint[]) as t(id)',
   'select * from (select id from users) u',
   'x * y',
-])('the check allows %s', (text) => {
+])('the check of SQL statements allows %s', (text) => {
   expect(EVERYTHING.test(text)).toBe(false)
 })
 

@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest'
 const root = path.resolve(import.meta.dirname, '../../..')
 const RULES = ['lint/style/noRestrictedGlobals', 'lint/style/noRestrictedImports']
 
-/** One use of time per line, and whether the rule refuses it. */
+/** A use of time in one line, and whether the rule refuses the line. */
 const uses: [line: string, isRefused: boolean][] = [
   [`import * as timers from 'node:timers'`, true],
   [`import { setTimeout as wait } from 'node:timers/promises'`, true],
@@ -55,13 +55,13 @@ async function refusedIn(file: string): Promise<number[]> {
 const linesOf = (isIn: (use: (typeof uses)[number]) => boolean) =>
   uses.flatMap((use, index) => (isIn(use) ? [index + 1] : []))
 
-test('the check refuses direct timers and clocks, but allows setImmediate and similar calls', async () => {
+test('the lint refuses direct use of timers and clocks, and allows calls such as setImmediate', async () => {
   expect(await refusedIn('features/users/planted.ts')).toEqual(
     linesOf(([, isRefused]) => isRefused),
   )
 })
 
-test('in an excepted file, the check still refuses requests that bypass platform/net', async () => {
+test('the lint refuses requests that bypass platform/net even in an excepted file', async () => {
   expect(await refusedIn('platform/observe/lines.ts')).toEqual(
     linesOf(([line]) => line.startsWith('fetch')),
   )

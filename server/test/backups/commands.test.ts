@@ -9,7 +9,7 @@ import { runCommand } from '../docs/command.ts'
 import { startService } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
 import { ROOT_KEY } from '../support/service.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 import { alter } from './support.ts'
 
 let service: ByCommand['service']

@@ -34,7 +34,7 @@ describe('a full backup', () => {
     id = await make(service, root)
   })
 
-  test('is listed with its details once the whole file was verified', async () => {
+  test('is listed with its details once the whole file has been verified', async () => {
     const { items, total } = (await get('list', root)).body
     const backup = items.find(({ backup_id }: any) => backup_id === id)
     const file = await readFile(fileOf(service, id))
@@ -192,7 +192,7 @@ describe('a request to create a backup', () => {
 
 describe('an unknown or malformed backup ID', () => {
   test.each(['nothing', '..%2f..%2froot.key', '%2e%2e', randomUUID(), 'A'.repeat(150)])(
-    'responds 404 to %s',
+    'responds 404 to "%s"',
     async (id) => {
       const { token } = root
       expect((await get(`download/${id}`, root)).status).toBe(404)
@@ -202,19 +202,22 @@ describe('an unknown or malformed backup ID', () => {
   )
 })
 
-test.each(['nothing', randomUUID()])('the 404 for %s names the missing resource', async (id) => {
-  const { token } = root
-  const told = [
-    await get(`download/${id}`, root),
-    await service.call('DELETE', `/api/admin/backup/${id}`, { token }),
-    await service.call('POST', '/api/admin/backup/restore', {
-      token,
-      body: { backup_id: id, confirm: true },
-    }),
-    await get(`status/${id}`, root),
-  ].map(({ status, body }) => [status, body.detail])
-  expect(told).toEqual([...Array(3).fill([404, 'No such backup']), [404, 'No such job']])
-})
+test.each(['nothing', randomUUID()])(
+  'the 404 response for %s names the missing resource',
+  async (id) => {
+    const { token } = root
+    const told = [
+      await get(`download/${id}`, root),
+      await service.call('DELETE', `/api/admin/backup/${id}`, { token }),
+      await service.call('POST', '/api/admin/backup/restore', {
+        token,
+        body: { backup_id: id, confirm: true },
+      }),
+      await get(`status/${id}`, root),
+    ].map(({ status, body }) => [status, body.detail])
+    expect(told).toEqual([...Array(3).fill([404, 'No such backup']), [404, 'No such job']])
+  },
+)
 
 describe('a backup download', () => {
   let id: string
@@ -316,7 +319,7 @@ describe('a backup that fails', () => {
   test('because its process was killed is marked as failed by the next process', async () => {
     const backup = randomUUID()
     const job = randomUUID()
-    // Simulates a killed process: the row says running, and no connection holds the lock.
+    // Simulates a killed process: the row has the status running, but no connection holds the lock.
     await service.database.sql(
       `with made as (insert into backups (id, type, tenant_id, reason, status)
          values ('${backup}', 'tenant', $1, 'request', 'running'))
@@ -337,7 +340,7 @@ describe('a backup that fails', () => {
   })
 })
 
-describe('a missing tenant', () => {
+describe('a tenant that is unknown or deleted', () => {
   const order = (path: string, body: object) =>
     service.call('POST', `/api/admin/backup/${path}`, { token: root.token, body })
 

@@ -89,7 +89,7 @@ test('a drill is listed as a job, and does not fault the backup when it is cance
     (await service.call('GET', '/api/admin/jobs', { token: root.token, query: { kind: 'drill' } }))
       .body.items
   const cancelled = drill({
-    async prove() {
+    async verify() {
       const [job] = await jobs()
       expect(job).toMatchObject({
         status: 'running',
@@ -111,7 +111,7 @@ test('a drill is listed as a job, and does not fault the backup when it is cance
   ])
 })
 
-test('a drill does not fault a backup whose store is unavailable', async () => {
+test('a drill does not mark a backup as faulty while the store is unavailable', async () => {
   const id = await make(service, root)
   const server = await openS3()
   const store = storeOf(server)
@@ -129,7 +129,7 @@ test('a drill does not fault a backup whose store is unavailable', async () => {
   }
 })
 
-test('a drill does not fault a backup when its temporary database server dies', async () => {
+test('a drill does not mark a backup as faulty when the temporary database server dies', async () => {
   const id = await make(service, root)
   const verify = async (address: DatabaseAddress) => {
     const client = ownerClient(address)
@@ -155,7 +155,7 @@ test.each([
     }),
     /different migrations/,
   ],
-])('a drill does not fault a backup of %s release', async (_, change, why) => {
+])('a drill does not mark a backup of %s release as faulty', async (_, change, why) => {
   const id = await make(service, root)
   const file = rewritten(fileOf(service, id), change)
   await writeFile(fileOf(service, id), Buffer.concat(await Array.fromAsync(file)))
@@ -194,7 +194,7 @@ test('a drill fails for an altered file, and for a field that cannot be decrypte
   expect(await left()).toEqual([])
 })
 
-test('the next service start removes the leftovers of a killed drill', async () => {
+test('the next start of the service removes the files and processes of a killed drill', async () => {
   const folder = join(service.dataDir, 'drill-left')
   await mkdir(join(folder, 'postgres'), { recursive: true })
   await clearThrownAway(service.dataDir, silentLog)

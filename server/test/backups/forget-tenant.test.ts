@@ -59,7 +59,7 @@ beforeEach(async () => {
   expect((await commands().adopt()).adopted).toEqual([id])
 })
 
-/** Expects that the list entry and the database name the same file, which exists and is intact. */
+/** Expects that the backup list and the database name the same file, and that this file is intact. */
 async function expectWhole(): Promise<void> {
   const fileOf = (rewritten: string | null | undefined) =>
     join(
@@ -168,7 +168,7 @@ describe('backups that cannot be rewritten', () => {
   })
 })
 
-test('are reported if the file lacks a row or a list entry, with exit code 1', async () => {
+test('a backup is reported if its file lacks a row or a list entry, and the command exits with code 1', async () => {
   const lost = crypto.randomUUID()
   await cp(join(kept, `${id}.tar.zst.age`), join(folder, `${lost}.tar.zst.age`))
   const ended = await runCommand(['backup', 'forget-tenant', String(north.id)], ENV())
@@ -176,14 +176,14 @@ test('are reported if the file lacks a row or a list entry, with exit code 1', a
   expect(ended.stderr).toContain(`${lost} may still contain the tenant: its contents are unknown`)
 })
 
-/** The time at which a job started whose process was killed. */
+/** The start time of a job whose process was killed. */
 const BEGUN = '2026-11-23T01:02:03.004Z'
 
-describe('a crash during a rewrite leaves the old or the new file intact', () => {
+describe('a crash during the rewrite of a backup leaves the old or the new file intact', () => {
   const store = () => folderStore(folder)
   const { signal } = new AbortController()
 
-  /** Leaves the state of an interrupted job: a new file, and perhaps a row that names it. */
+  /** Creates the state that an interrupted job leaves: a new file and, if `isNamed`, a row that names it. */
   async function halfway(isNamed: boolean): Promise<void> {
     const deps = { store: store(), backupKeys: await backupKeys() }
     const backup = await service.app.db.acrossTenants((tx) => findFiled(tx, id), 'read')
@@ -195,7 +195,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
     await expectWhole()
   }
 
-  test('before the database names the new file: the next run deletes it, and repeats the job', async () => {
+  test('before the database names the new file; the next run deletes the new file and repeats the job', async () => {
     await halfway(false)
     await sql(
       `insert into backup_jobs (id, backup_id, kind, status, started_at, actor)
@@ -207,7 +207,7 @@ describe('a crash during a rewrite leaves the old or the new file intact', () =>
     await expectWhole()
   })
 
-  test('after the database names the new file: the next run updates the store', async () => {
+  test('after the database names the new file; the next run updates the store', async () => {
     await halfway(true)
     expect(await entryOf()).not.toHaveProperty('rewritten_at')
     expect(await forget()).toMatchObject({ rewritten: [], earlier: [id], left: [] })

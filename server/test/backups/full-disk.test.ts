@@ -1,6 +1,6 @@
 /**
  * The kernel stops accepting bytes while a backup is written: the file system is full, or the process has reached its
- * file size limit. The job fails with a clear error, leaves nothing, and the service continues.
+ * file size limit. The job fails with a clear error, leaves no file, and the service continues.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ const MOUNTED = 24 * KIB * KIB
 /** A way in which the backup runs out of space. */
 interface Full {
   by: (folder: string) => string[]
-  /** Returns the path at which the test sees the service's folder. */
+  /** Returns the path of the service's folder as the test sees it, which differs in a mount namespace. */
   seen: (folder: string, pid: number) => string
   fill(folder: string, pid: number): Promise<void>
   empty(folder: string, pid: number): Promise<void>

@@ -1,4 +1,6 @@
-/** Writers that continue during a restore's maintenance mode, and a ledger of the responses that they received. */
+/**
+ * Clients that keep writing while a restore uses maintenance mode, and a ledger of the responses that they received.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { LOCKS } from '../../src/platform/db/lock-numbers.ts'
@@ -20,7 +22,7 @@ export interface Entry {
 
 export interface Ledger {
   entries: Entry[]
-  /** Stops the writers, once the test has seen enough requests. */
+  /** Stops the writers. A test calls this when it has seen enough requests. */
   stop(): Promise<void>
 }
 

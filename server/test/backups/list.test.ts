@@ -1,13 +1,13 @@
-/** `wardkeep backup list` prints the backups, those that failed, and why they failed. */
+/** `wardkeep backup list` prints all backups, including the failed ones with the reasons. */
 import { randomUUID } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { insertJob } from '../../src/features/backups/backups.store.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { NoRoomError } from '../../src/features/backups/stores/store.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 import { alter } from './support.ts'
-import { has, workOn } from './working.ts'
+import { has, workOn } from './worker-scene.ts'
 
 let at: ByCommand
 
@@ -29,7 +29,7 @@ test('backup list prints the backups, for people and as JSON', async () => {
   expect(await inWords(backup.backup_id)).toMatch(/ of everything, \d.*, completed, verified \S+$/)
 })
 
-test('backup list prints why the job of a failed backup failed', async () => {
+test('backup list prints the reason for which a backup failed', async () => {
   const elsewhere = await at.run(['create'], { BACKUP_DIR: '/dev/null/below' })
   expect(elsewhere.code).toBe(1)
   const [failed] = (await listed()).items
@@ -38,7 +38,7 @@ test('backup list prints why the job of a failed backup failed', async () => {
   expect(await inWords(failed.backup_id)).toMatch(new RegExp(`, failed: ${failed.error}$`))
 })
 
-test('backup list prints that an altered backup could not be read, and that it was scheduled', async () => {
+test('backup list prints that an altered backup could not be read, and that the backup was scheduled', async () => {
   const { backup } = await at.made()
   const id = backup.backup_id
   await at.service.database.sql("update backups set reason = 'schedule' where id = $1", [id])
@@ -52,7 +52,7 @@ test('backup list prints that an altered backup could not be read, and that it w
   expect(await inWords(id)).toMatch(/ of everything, scheduled, .*: The file could not be read/)
 })
 
-test('backup list prints with a safety backup why its own restore failed, and not why an earlier one did', async () => {
+test('backup list prints for a safety backup why its own restore failed, and not why an earlier restore did', async () => {
   const { backup } = await at.made()
   const { service } = at
   const restore = async (why: string) => {

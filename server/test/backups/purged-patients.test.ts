@@ -1,4 +1,4 @@
-/** No restore brings a purged patient back: neither in place nor into an empty database. */
+/** No restore brings a purged patient back, neither a restore in place nor a restore into an empty database. */
 import { copyFile, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, expect, it } from 'vitest'
@@ -53,7 +53,7 @@ beforeAll(async () => {
     new AbortController().signal,
   )
   expect(await patientsOf(service.database)).toEqual([kept])
-  // The store gets the purge note within minutes.
+  // Lets the minutes pass within which the store gets the purge note.
   service.clock.elapse(6 * MINUTE)
   await service.idle('backups')
   notes = (await readdir(folder())).filter((name) => /^purged-patients-\d+[.]json$/.test(name))
@@ -80,7 +80,7 @@ async function restore(who: Person, backup_id: string, options: object): Promise
   })
 }
 
-it('writes a note that contains numbers and no personal data', async () => {
+it('the purge of a patient writes a note that contains numbers and no personal data', async () => {
   const text = await readFile(join(folder(), String(notes[0])), 'utf8')
   expect(JSON.parse(text)).toMatchObject({
     purged_records: 'patients',
@@ -89,13 +89,13 @@ it('writes a note that contains numbers and no personal data', async () => {
   expect(text).not.toMatch(/gustav/i)
 })
 
-it('reports in a dry run that the patient would be left out', async () => {
+it('a dry run reports that the restore would leave the purged patient out', async () => {
   const result = await restore(north.people.admin, own, { dry_run: true })
   expect(result).toMatchObject({ purged: [], purged_records: { patients: 1 } })
   expect(result.tables.patients).toMatchObject({ added: 0 })
 })
 
-it('leaves the patient out of a restore of the clinic, and of a restore of everything', async () => {
+it('a restore of the clinic, and a restore of everything, leave the purged patient out', async () => {
   const ofClinic = await restore(north.people.admin, own, {})
   expect(ofClinic.purged_records).toEqual({ patients: 1 })
   expect(await patientsOf(service.database)).toEqual([kept])
@@ -109,7 +109,7 @@ it('leaves the patient out of a restore of the clinic, and of a restore of every
   expect(tokens).toEqual([{ id: kept }])
 })
 
-it('leaves the patient out of a restore into an empty database, because of the note next to the file', async () => {
+it('a restore into an empty database leaves the purged patient out because of the note next to the file', async () => {
   const place = await scratch()
   for (const name of [`${full}.tar.zst.age`, ...notes])
     await copyFile(

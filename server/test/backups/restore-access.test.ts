@@ -1,11 +1,14 @@
-/** Restores users' access from the backup, for example after a break-in: of everything, and of one clinic. */
+/**
+ * Restores users' access from the backup, for example after a break-in. Covers a full restore and a restore of one
+ * clinic.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { botConfig, newChat, sceneOn } from '../messenger/scene.ts'
 import { openBotServer } from '../support/bot-server.ts'
 import type { Person } from '../support/clinics.ts'
 import { SUPERADMIN } from '../support/service.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 const THEN = 'http://127.0.0.1:9/then'
@@ -45,7 +48,7 @@ describe.each([
     await all([nurse, admin], linked)
     await all([nurse, admin], (person) => subscribe(person, 'user.*'))
 
-    // No event of this kind happens in this test, so nothing else writes to the queues.
+    // The test triggers no event of this kind, so that nothing else writes to the queues.
     const register = async () => (await hooks.register({ url: THEN, events: ['department.*'] })).id
     webhookIds = [await register(), await register()]
     await sql('update users set can_see_all_patients = true where id = $1', [doctor.id])
@@ -115,7 +118,7 @@ describe.each([
     expect(await usersOf('messenger_subscriptions')).toEqual(ids(nurse, at.root, ...foreign))
   })
 
-  test('activates the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
+  test('restores the former URL of a webhook, and resets the delivery queue only if the URL changed', async () => {
     const columns = 'url, is_active'
     const webhooks = await at.sql(`select ${columns} from webhooks where id = any($1)`, [
       webhookIds,

@@ -5,7 +5,7 @@ import { codeOf } from '../support/accounts.ts'
 import { type Clinic, PASSWORD, type Person } from '../support/clinics.ts'
 import { SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
@@ -61,7 +61,7 @@ describe('the caller of a restore', () => {
   })
 })
 
-test('cannot restore a tenant whose purge has begun, and the purge continues', async () => {
+test('a tenant whose purge has begun cannot be restored by the caller, and the purge continues', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, root)
   await at.sql(
@@ -82,8 +82,8 @@ test('cannot restore a tenant whose purge has begun, and the purge continues', a
   })
 })
 
-// Must be the last test, because the superadmin has a second factor afterwards.
-test('keeps their second factor, and cannot reuse codes entered after the backup', async () => {
+// This test must be the last, because the superadmin has a second factor afterwards.
+test('the caller of a restore keeps their second factor, and cannot reuse codes entered after the backup', async () => {
   const { service } = at
   const { doctor } = clinic.people
   const stepOf = async ({ id }: Person) =>

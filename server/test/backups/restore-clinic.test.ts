@@ -1,10 +1,13 @@
-/** The effects of a restore on one clinic: its rows, sessions and known addresses, and deletions that were undone. */
+/**
+ * The effects of a restore on one clinic: on its rows, its sessions and its known addresses, and on deletions that were
+ * undone after the backup.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nameKey } from '../../src/lib/fold.ts'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
 import { attempt, guessUntilRefused, WRONG } from '../throttles/people.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make, purgeTonight } from './support.ts'
 
 let at: Restoring
@@ -44,7 +47,7 @@ async function makeDeletedClinics() {
     ids.push(Number(id))
   }
   const [user] = await at.sql(
-    // Sets the folded name, because the upkeep job would otherwise set it at some time and change the row.
+    // Sets the folded name. Otherwise the upkeep job would set it at an unknown time and change the row.
     `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
      values ($1, 'somebody@back.test', 'Somebody', 'nurse', '-', $2, true) returning id`,
     [ids[0], nameKey('Somebody')],
@@ -63,7 +66,7 @@ async function makeDeletedClinics() {
       expect((await at.call(as, 'GET', path)).body.items).toMatchObject([
         { user_id: at.root.id, resource_id: String(ids[0]) },
       ])
-      // Uses a shorter retention than the service, whose own purge may run now.
+      // Uses a shorter retention than the service, because the service's own purge may run at the same time.
       await purgeTonight(at.service, 10)
       expect(await daysSinceDeletion('tenants', ids)).toEqual([0, 5])
       expect(await namesOf(user.id)).toEqual(['Somebody'])
@@ -163,8 +166,8 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect(open).toEqual([])
   })
 
-  test("keeps users' known addresses, so that guesses from elsewhere lock no user out", async () => {
-    // The wait after the guesses must last until the sign-ins.
+  test('keeps the IP addresses known for a user, so that guesses from elsewhere do not lock the user out', async () => {
+    // Stops the clock, so that the wait after the wrong guesses lasts until the sign-ins.
     at.service.clock.stop()
     // A restore of everything deletes the failure counts of earlier guesses.
     await guessUntilRefused(guess)
@@ -172,25 +175,25 @@ describe.each<[string, (id: number) => { tenant_id?: number; access?: string }]>
     expect((await enter('192.0.2.1')).status).toBe(429)
   })
 
-  test('deletes again any patient undeleted after the backup, counting days from the restore', async () => {
+  test('deletes a patient again who was undeleted after the backup, counting the retention days from the restore', async () => {
     expect(await daysSinceDeletion('patients', patients.ids)).toEqual([0, 5])
   })
 
   if (what === 'one clinic')
     test('touches no row and no session of another clinic', async () => {
-      // The restore did not even rewrite these rows.
+      // Checks that the restore did not even rewrite the other clinic's rows.
       expect(await neighbourRows()).toEqual(neighbours)
       expect((await at.call(neighbour, 'GET', '/api/users/me')).status).toBe(200)
       expect(done.deleted).toEqual([])
     })
   else
-    test('deletes again any clinic undeleted after the backup, counting days from the restore', async () => {
+    test('deletes a clinic again that was undeleted after the backup, counting the retention days from the restore', async () => {
       expect(rehearsed.deleted).toEqual(clinics.ids.slice(0, 1))
       await clinics.expectDeleted(done, done.as)
     })
 
   if (what === 'one clinic')
-    test('keeps registration closed if it was closed after the backup, and reports that case', async () => {
+    test('keeps registration closed if it was closed after the backup, and reports this setting', async () => {
       const [{ settings }] = await at.sql('select settings from tenants where id = $1', [clinic.id])
       expect(settings).toEqual({ colour: 'blue', registration: 'closed' })
       const fields = ['registration']

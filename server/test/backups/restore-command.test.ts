@@ -1,8 +1,8 @@
-/** `wardkeep backup verify --drill` and `restore`, with a backup that is in the database. */
+/** Runs `wardkeep backup verify --drill` and `restore` on a backup that the database lists. */
 import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let service: ByCommand['service']
 let clinic: ByCommand['clinic']
@@ -31,7 +31,7 @@ describe('wardkeep backup verify --drill', () => {
     expect((await run(['list'])).stdout).toMatch(/test restore took \d+ s$/m)
   })
 
-  test('needs no database to verify a file, and decrypts its encrypted values', async () => {
+  test('needs no database to verify a file, and decrypts the encrypted values in the file', async () => {
     const elsewhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }
     const args = ['verify', fileOf(everything.backup_id), '--drill', '--json']
     const ended = await run(args, elsewhere)

@@ -1,7 +1,6 @@
 /**
- * One restore of everything: rows come back, access that was revoked since the backup does not, and the result names
- * each
- * case.
+ * Tests a restore of everything. Rows come back, but access that was revoked since the backup does not. The result
+ * names each such case.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { nameKey } from '../../src/lib/fold.ts'
@@ -9,7 +8,7 @@ import { enable, enrol, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
@@ -115,7 +114,7 @@ const roleIds: number[] = []
 async function roleChanges() {
   for (const [index, [then]] of ROLES.entries()) {
     const [{ id }] = await at.sql(
-      // Sets the folded name, because the upkeep job would otherwise set it at some point and change the row.
+      // Sets the folded name. Otherwise the upkeep job would set it at an unknown time and change the row.
       `insert into users (tenant_id, email, full_name, role, password_hash, name_key, is_folded)
        values ($1, $2, 'Somebody', $3, '-', $4, true) returning id`,
       [data.id, `role${index}@north.test`, then, nameKey('Somebody')],
@@ -229,7 +228,7 @@ const WEBHOOKS: Record<string, Change> = {
   'a deactivation by its administrator': { change: { is_active: false }, fields: ['is_active'] },
 }
 const webhookIds: number[] = []
-/** Two webhooks: one deactivated by failures at another URL, and one deleted. */
+/** Two webhooks. The first has another URL and was deactivated after failures. The second was deleted. */
 let failing: number
 let deleted: number
 
@@ -261,7 +260,7 @@ test('a restore reverts rows that were changed, added or deleted after the backu
   expectCases('users', [admin.id], [[admin.id, ['deleted']]])
   const path = `/api/admin/departments?tenant_id=${data.id}&sort_by=id&sort_order=asc`
   const { body } = await at.call(root, 'GET', path)
-  // The names include two that rows have exchanged.
+  // The names include two names that the rows have exchanged.
   expect(body.items).toMatchObject([
     { id: data.departmentId, name: 'Surgery', head_doctor_id: null },
     { id: Number(swapped), name: 'Cardiology' },
@@ -325,19 +324,25 @@ describe('the access of users after a restore', () => {
     expect(entry.kept).toEqual({ total: 5, cases: casesOf('users', ids) })
   })
 
-  test.each(ROLES)('restores a %s of the backup who is %s now as a %s', async (...role) => {
-    const id = roleIds[ROLES.findIndex((one) => one.join() === role.join())] ?? 0
-    expect(await rowOf(id)).toMatchObject({ role: role[2] })
-    expectCases('users', [id], role[0] === role[2] ? [] : [[id, ['role']]])
-  })
+  test.each(ROLES)(
+    'is restored for a %s of the backup who is now a %s as a %s',
+    async (...role) => {
+      const id = roleIds[ROLES.findIndex((one) => one.join() === role.join())] ?? 0
+      expect(await rowOf(id)).toMatchObject({ role: role[2] })
+      expectCases('users', [id], role[0] === role[2] ? [] : [[id, ['role']]])
+    },
+  )
 
-  test.each(SETTINGS)('keeps the stricter value of %s: then %j, now %j', async (...setting) => {
-    const [key, , , after, isCase] = setting
-    const id = settingIds[SETTINGS.findIndex((one) => `${one}` === `${setting}`)] ?? 0
-    const [{ settings }] = await at.sql('select settings from tenants where id = $1', [id])
-    expect(settings).toEqual(settingsWith(key, after))
-    expectCases('tenants', [id], isCase ? [[id, [key]]] : [])
-  })
+  test.each(SETTINGS)(
+    'keeps the stricter value of the setting %s: backup %j, now %j',
+    async (...setting) => {
+      const [key, , , after, isCase] = setting
+      const id = settingIds[SETTINGS.findIndex((one) => `${one}` === `${setting}`)] ?? 0
+      const [{ settings }] = await at.sql('select settings from tenants where id = $1', [id])
+      expect(settings).toEqual(settingsWith(key, after))
+      expectCases('tenants', [id], isCase ? [[id, [key]]] : [])
+    },
+  )
 
   test('reports each second factor that was replaced after the backup', () => {
     const { nurse, doctor } = factors.people
@@ -348,7 +353,10 @@ describe('the access of users after a restore', () => {
 describe('a restored webhook', () => {
   const webhook = async (id: number) =>
     (await at.sql('select url, is_active, disabled_reason from webhooks where id = $1', [id]))[0]
-  /** Expects this row and this reported difference, and that the webhook's administrator can activate it. */
+  /**
+   * Expects this row and this reported difference. Also expects that the webhook's administrator can activate the
+   * webhook.
+   */
   async function expectWebhook(id: number, fields: string[], row: object) {
     expect(await webhook(id)).toEqual(row)
     expectCases('webhooks', [id], fields.length > 0 ? [[id, fields]] : [])
@@ -357,7 +365,7 @@ describe('a restored webhook', () => {
   }
 
   test.each(Object.keys(WEBHOOKS))(
-    'keeps its narrower events and its current URL, after it got %s',
+    'keeps the narrower events and the current URL after this change of the webhook: %s',
     async (what) => {
       const id = webhookIds[Object.keys(WEBHOOKS).indexOf(what)] ?? 0
       const fields = WEBHOOKS[what]?.fields ?? []
@@ -372,7 +380,7 @@ describe('a restored webhook', () => {
     expectWebhook(deleted, ['deleted'], INACTIVE))
 })
 
-test('a restore reports no other access differences', () => {
+test('a restore reports no access differences other than those above', () => {
   expect(done.access.cases).toEqual(expect.arrayContaining(expected))
   expect(done.access.cases).toHaveLength(expected.length)
   expect(done.access.total).toBe(expected.length)

@@ -1,4 +1,4 @@
-/** Kills a restore with -9 at each of its steps: the old state stays in every table, and maintenance mode ends. */
+/** Kills a restore with SIGKILL at each of its steps. Every table keeps its old state, and maintenance mode ends. */
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -7,7 +7,7 @@ import { signIn } from '../support/clinics.ts'
 import { command } from '../support/process.ts'
 import { ROOT_KEY, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { type ByCommand, openByCommand } from './by-command.ts'
+import { type ByCommand, openByCommand } from './command-scene.ts'
 
 let at: ByCommand
 let id: string
@@ -37,11 +37,12 @@ const namesNow = () =>
   )
 
 const WRITTEN = 'select from users for update'
-/** Locks at which the restore stops, each one step later than the previous. */
+/** The locks at which the restore blocks. Each lock is one step later than the previous one. */
 const STEPS = [
-  // Must be the first step, because a later process writes here earlier, to mark the killed job as failed.
+  // This step must be the first, because a later process writes to this table at its start, to mark the killed job as
+  // failed.
   ['everything', 'the safety backup begins', 'lock table backups in share mode'],
-  ['everything', 'it waits for writers', 'lock table users in row exclusive mode'],
+  ['everything', 'the restore waits for writers', 'lock table users in row exclusive mode'],
   ['one clinic', 'rows are written', WRITTEN],
   ['everything', 'rows are written', WRITTEN],
 ] as const
@@ -51,7 +52,7 @@ async function asking(person: Parameters<typeof signIn>[1]) {
   const { access_token: token } = await signIn(at.service, person)
   return async () => (await at.service.call('GET', '/api/users/me', { token })).status
 }
-/** Kills a restore once it waits for the lock, and waits until requests are served again. */
+/** Kills a restore when it waits for the lock. Then waits until requests are served again. */
 async function killWaiting(args: string[], held: string, ask: () => Promise<number>) {
   await other.query(`begin; ${held}`)
   const { rows } = await other.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -71,23 +72,26 @@ async function killWaiting(args: string[], held: string, ask: () => Promise<numb
   expect(await ask()).toBe(503)
   run.signal('SIGKILL')
   await run.ended
-  // Maintenance mode ends even though the interrupted statement would keep waiting.
+  // Maintenance mode ends although the interrupted statement would keep waiting for its lock.
   await until('the service to be open', async () => (await ask()) === 200 || undefined)
   await other.query('rollback')
   expect(await namesNow()).toEqual([{ users: ['Since'], department: 'Since' }])
 }
 
-test.each(STEPS)('recovers from a restore of %s killed when %s', async (what, _step, held) => {
-  const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
-  if (what === 'everything') return killWaiting([], held, operator)
-  const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
-  await killWaiting(['--tenant', String(at.clinic.id)], held, async () => {
-    expect(await operator()).toBe(200)
-    return nurse()
-  })
-})
+test.each(STEPS)(
+  'the service recovers from a restore of %s that is killed when %s',
+  async (what, _step, held) => {
+    const operator = await asking({ ...SUPERADMIN, subdomain: 'platform' })
+    if (what === 'everything') return killWaiting([], held, operator)
+    const nurse = await asking({ ...at.clinic.people.nurse, subdomain: 'north' })
+    await killWaiting(['--tenant', String(at.clinic.id)], held, async () => {
+      expect(await operator()).toBe(200)
+      return nurse()
+    })
+  },
+)
 
-test('the next restore marks the killed job and its safety backup as failed, and is not blocked by them', async () => {
+test('the next restore marks the job and the safety backup of a killed restore as failed, and then succeeds', async () => {
   const { sql } = at.service.database
   const [half] = [randomUUID()]
   // Simulates a process that was killed while it wrote its safety backup.

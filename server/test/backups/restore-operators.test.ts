@@ -4,12 +4,12 @@ import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { queueRestore, type Wanted } from '../../src/features/backups/restore-in-place/order.ts'
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { type Clinic, PASSWORD, type Person } from '../support/clinics.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
 let root: Person
-/** The clinic of the test, without any superadmin. */
+/** The clinic of the test. It has no superadmin of its own. */
 let clinic: Clinic
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // The bootstrap superadmin is the only one who can sign in.
+  // Leaves the bootstrap superadmin as the only superadmin who can sign in.
   await at.sql(`update users set is_active = id = $1 where role = 'superadmin'`, [root.id])
   clinic = await at.anotherClinic()
 })
@@ -62,14 +62,14 @@ async function makeWithout(tenantId: number) {
   return backup
 }
 
-test('a restore cannot remove the only superadmin, unless it restores access as well', async () => {
+test('a restore cannot remove the only superadmin, except a restore with access "backup"', async () => {
   const id = await make(at.service, root)
   const second = await makeSuperadmin(root.tenant_id, 'platform')
   expect((await at.call(second, 'DELETE', `/api/admin/users/${root.id}`)).status).toBe(204)
   for (const dry_run of [true, false])
     expect(await orderAsHost(id, { dry_run })).toMatchObject({
       status: 'failed',
-      error: expect.stringContaining('no superadmin could sign in after the restore'),
+      error: expect.stringContaining('no superadmin would be able to sign in after the restore'),
     })
   expect(await rowOf(second.id)).toEqual({ role: 'superadmin', is_active: true })
   expect(await orderAsHost(id, { access: 'backup' })).toMatchObject({ status: 'completed' })

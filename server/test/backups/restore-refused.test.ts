@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Clinic, Person } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { fileOf, make } from './support.ts'
 
 let at: Restoring
@@ -29,7 +29,7 @@ async function expectUntouched(): Promise<void> {
   expect(await at.nameOf(clinic.people.nurse.id)).toBe('Since')
 }
 
-test('refuses a restore without confirmation, with a backup of another type, or of another clinic', async () => {
+test('a restore is refused without confirmation, for a backup of the wrong type, or of another clinic', async () => {
   const { root, south } = at
   const full = await make(at.service, root)
   const own = await make(at.service, clinic.people.admin)
@@ -46,33 +46,36 @@ test('refuses a restore without confirmation, with a backup of another type, or 
 test.each([
   ['everything', (id: string) => ({ backup_id: id })],
   ['one clinic', (id: string) => ({ backup_id: id, tenant_id: clinic.id })],
-])('refuses a restore of %s if its encrypted fields cannot be decrypted', async (_what, wanted) => {
-  const { doctor } = clinic.people
-  const created = await at.call(doctor, 'POST', '/api/patients', { full_name: 'Paula Patient' })
-  expect(created.status).toBe(201)
-  const { id } = created.body
-  const flip = () =>
-    at.sql(
-      `update patients set sealed_full_name = set_byte(sealed_full_name, length(sealed_full_name) - 1,
+])(
+  'a restore of %s is refused if encrypted fields of the backup cannot be decrypted',
+  async (_what, wanted) => {
+    const { doctor } = clinic.people
+    const created = await at.call(doctor, 'POST', '/api/patients', { full_name: 'Paula Patient' })
+    expect(created.status).toBe(201)
+    const { id } = created.body
+    const flip = () =>
+      at.sql(
+        `update patients set sealed_full_name = set_byte(sealed_full_name, length(sealed_full_name) - 1,
          (get_byte(sealed_full_name, length(sealed_full_name) - 1) # 1)) where id = $1`,
-      [id],
+        [id],
+      )
+    await flip()
+    const backup = await make(at.service, at.root)
+    await flip()
+    await renamed()
+    expect(await refusal(at.root, wanted(backup))).toMatch(
+      /patients[.]sealed_full_name of row \d+ cannot be decrypted/,
     )
-  await flip()
-  const backup = await make(at.service, at.root)
-  await flip()
-  await renamed()
-  expect(await refusal(at.root, wanted(backup))).toMatch(
-    /patients[.]sealed_full_name of row \d+ cannot be decrypted/,
-  )
-  await expectUntouched()
-  const read = await until('the service to be open again', async () => {
-    const answer = await at.call(doctor, 'GET', `/api/patients/${id}`)
-    return answer.status === 503 ? undefined : answer
-  })
-  expect(read.body).toMatchObject({ full_name: 'Paula Patient' })
-})
+    await expectUntouched()
+    const read = await until('the service to be open again', async () => {
+      const answer = await at.call(doctor, 'GET', `/api/patients/${id}`)
+      return answer.status === 503 ? undefined : answer
+    })
+    expect(read.body).toMatchObject({ full_name: 'Paula Patient' })
+  },
+)
 
-test('names the subdomain that another clinic has taken since the backup', async () => {
+test('the refusal of a restore names a subdomain that another clinic has taken since the backup', async () => {
   const backup = await make(at.service, at.root)
   const { subdomain } = clinic
   await at.sql(`update tenants set subdomain = subdomain || '-moved' where id = $1`, [clinic.id])
@@ -98,7 +101,7 @@ async function orderedBefore(backup: string, ago: string) {
   return at.over(id)
 }
 
-test('refuses a restore that waited for more than an hour, and runs a newer one', async () => {
+test('a restore that waited for more than an hour is refused, and a newer restore runs', async () => {
   const backup = await make(at.service, at.root)
   await renamed()
   const safetyBackups = () => at.sql(`select id from backups where reason = 'safety' order by id`)
@@ -106,7 +109,7 @@ test('refuses a restore that waited for more than an hour, and runs a newer one'
   const late = await orderedBefore(backup, '61 minutes')
   expect(late).toMatchObject({ status: 'failed', result: null })
   expect(late.error).toMatch(
-    /^Refused: it was requested at \S+Z and waited too long. Request it again[.]$/,
+    /^Refused: the restore was requested at \S+Z and has waited too long. Request it again[.]$/,
   )
   await expectUntouched()
   expect(await safetyBackups()).toEqual(before)
@@ -114,7 +117,7 @@ test('refuses a restore that waited for more than an hour, and runs a newer one'
   expect(await at.nameOf(clinic.people.nurse.id)).toBe(`nurse of ${clinic.subdomain}`)
 })
 
-test('refuses to restore a purged tenant, and leaves the tenant out of a restore of everything', async () => {
+test('a purged tenant cannot be restored, and a restore of everything leaves the tenant out', async () => {
   const { id } = clinic
   const backup_id = await make(at.service, at.root)
   await at.sql(
@@ -128,8 +131,8 @@ test('refuses to restore a purged tenant, and leaves the tenant out of a restore
   expect(await at.sql('select from tenants where id = $1', [id])).toEqual([])
 })
 
-// Must be the last test, because the database belongs to another installation afterwards.
-test('refuses a backup of another installation or schema, and a file with other contents', async () => {
+// This test must be the last, because the database belongs to another installation afterwards.
+test('a restore is refused for a backup of another installation or schema, and for a file with other contents', async () => {
   const id = await make(at.service, at.root)
   await renamed()
   await at.sql('update installation set id = gen_random_uuid()')

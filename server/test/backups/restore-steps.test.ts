@@ -14,17 +14,17 @@ import { migratedDatabase } from '../support/database.ts'
 
 const named = ({ name, role }: { name: string; role: string }) => [name, `\`${role}\``]
 
-it('has the steps of a restore in the README, in the same order', () => {
+it('the README lists the steps of a restore in the order of the code', () => {
   const rows = tableOf('server/src/features/backups/README.md', 'Step')
   expect(rows.map(([name, role]) => [name, role])).toEqual(RESTORE_STEPS.map(named))
 })
 
-it('prepares the staging tables in a dry run as in a real restore', () => {
+it('a dry run prepares the staging tables like a real restore', () => {
   const shared = DRY_RUN_STEPS.filter((step) => RESTORE_STEPS.includes(step))
   expect(shared.map(({ name }) => name)).toEqual(['exclude purged records', 'narrow access'])
 })
 
-it('switches between the roles within one transaction, and commits as the owner', async () => {
+it('a restore switches between the database roles within one transaction, and commits as the owner', async () => {
   const { address } = await migratedDatabase()
   const client = ownerClient(address)
   await client.connect()

@@ -10,7 +10,7 @@ import { eventTenantId, ROOT_SEALED } from '../../src/open-features.ts'
 import { fingerprintOf, openSealer, rotateRoot } from '../../src/platform/crypto/index.ts'
 import { alone, openScopes } from '../../src/platform/db/index.ts'
 import { furnishPatient } from '../isolation/furnish.ts'
-import { atTheEndOfFile } from '../support/at-the-end.ts'
+import { atTheEndOfFile } from '../support/cleanup.ts'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -64,7 +64,7 @@ beforeAll(async () => {
   north = await makeClinic(service, root, 'north')
   patientId = (await furnishPatient(service, north)).patientId
   old = await make(service, root)
-  // First destroys the data keys, then replaces the root key.
+  // Checks the order: the data keys are destroyed first, and then the root key is replaced.
   const asked = await service.call('POST', '/api/admin/encryption/rotate', {
     token: root.token,
     body: {},
@@ -98,7 +98,7 @@ test('a backup names the root key that decrypts it', async () => {
     [old, later].map(async (id) => JSON.parse(await readFile(join(folder, `${id}.json`), 'utf8'))),
   )
   expect(entries.map(({ keys }) => keys.root_key)).toEqual([fingerprintOf(OLD), fingerprintOf(NEW)])
-  // The test keeps the old key, in case the service must load it again.
+  // Keeps a copy of the old key, in case the service must load it again.
   expect(await kept()).toEqual([{ fingerprint: fingerprintOf(OLD) }])
 })
 
@@ -109,7 +109,7 @@ test('a backup made before a root key rotation can be verified, and adopted if t
   expect(await commands.adopt()).toEqual({ adopted: [old], refused: [] })
 })
 
-/** Starts deleting unneeded root keys, and delays the result of the query for the oldest backup. */
+/** Starts to delete unneeded root keys, and holds back the database's answer to the query for the oldest backup. */
 async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish(): Promise<void> }> {
   const proxy = await proxyTo(database)
   const address = { url: proxy.url }
@@ -133,7 +133,7 @@ async function destroyUpToDecision(): Promise<{ decided: Promise<void>; finish()
 }
 const forget = (id: string) => sql('delete from backups where id = $1', [id])
 
-test('keeps the root key of a backup whose row is lost while the rotation decides which keys to delete', async () => {
+test('a rotation keeps the root key of a backup whose row is lost while unused keys are selected', async () => {
   const destruction = await destroyUpToDecision()
   await destruction.decided
   await forget(old)
@@ -142,7 +142,7 @@ test('keeps the root key of a backup whose row is lost while the rotation decide
   expect(await service.app.features.backups.commands.adopt()).toMatchObject({ adopted: [old] })
 })
 
-test('keeps the root key of a backup that is adopted while the rotation decides which keys to delete', async () => {
+test('a rotation keeps the root key of a backup that is adopted while unused keys are selected', async () => {
   await forget(old)
   const destruction = await destroyUpToDecision()
   await destruction.decided
@@ -160,7 +160,7 @@ test('keeps the root key of a backup that is adopted while the rotation decides 
   expect(await kept()).toHaveLength(1)
 })
 
-test('keeps the root key of a failed backup whose file is still stored', async () => {
+test('a rotation keeps the root key of a failed backup whose file is still stored', async () => {
   const others = await sql<{ id: string }>('select id from backups where id <> $1', [old])
   expect(others).not.toEqual([])
   await sql(`update backups set status = 'failed' where id = $1`, [old])
@@ -189,7 +189,7 @@ test('an old backup is restored with its own keys, and the restored values can b
   expect(await sealedBy(OLD)).toHaveLength(1)
 })
 
-test('deleting the last backup of a root key deletes the key, and everything else stays readable', async () => {
+test('deleting the last backup of a former root key deletes that key, and everything else stays readable', async () => {
   expect(await kept()).toHaveLength(1)
   const aside = await mkdtemp(join(tmpdir(), 'wardkeep-aside-'))
   onTestFinished(() => rm(aside, { recursive: true }))

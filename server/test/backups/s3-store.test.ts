@@ -14,7 +14,7 @@ const never = new AbortController().signal
 const SIZE = 3 * PART + 7
 const content = () => whole(later(bytesOf(SIZE)))
 
-/** Makes the server fail the first matching requests, the given number of times. */
+/** Returns a mishap that makes the first matching requests fail, for the given number of times. */
 const first = (times: number, mishap: Mishap, which: (asked: Asked) => boolean) => {
   let left = times
   return (asked: Asked) => {
@@ -61,14 +61,14 @@ describe('a temporary S3 error', () => {
     }
   })
 
-  test('is retried without harm if the store completed the write before failing', async () => {
+  test('is retried safely if the store completed the write before the error', async () => {
     const { store, server } = await s3Subject()
     server.breakWith(first(1, { status: 200 }, isComplete))
     await store.write('x', later(bytesOf(SIZE)), never)
     expect(await store.size('x')).toBe(SIZE)
   })
 
-  test('makes a reader repeat only the range that failed', async () => {
+  test('makes a reader request only the failed range again', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(SIZE)), never)
     server.asked.length = 0
@@ -82,10 +82,10 @@ describe('a temporary S3 error', () => {
 
 describe('a permanent S3 error', () => {
   test.each([
-    ['the beginning', isBegin],
-    ['a part', isPart],
-    ['the end', isComplete],
-  ])('fails the write, and leaves nothing: %s', async (_what, which) => {
+    ['at the start of the upload', isBegin],
+    ['while a part is uploaded', isPart],
+    ['at the end of the upload', isComplete],
+  ])('makes the write fail and leaves no object: %s', async (_what, which) => {
     const { store, server, unfinished } = await s3Subject()
     server.breakWith((asked) => (which(asked) ? { status: 503, code: 'SlowDown' } : undefined))
     await expect(store.write('x', later(bytesOf(SIZE)), never)).rejects.toThrow(StoreError)
@@ -94,7 +94,7 @@ describe('a permanent S3 error', () => {
     expect(await unfinished()).toEqual([])
   })
 
-  test("fails immediately if the store refuses, with the store's message", async () => {
+  test("makes the request fail immediately with the store's message if access is refused", async () => {
     const { store, server } = await s3Subject()
     server.breakWith((asked) =>
       isPart(asked) ? { status: 400, code: 'EntityTooSmall', message: 'Too small.' } : undefined,
@@ -105,7 +105,7 @@ describe('a permanent S3 error', () => {
     expect(server.asked.filter(isPart)).toHaveLength(1)
   })
 
-  test('fails a reader, also if the object changes during the read', async () => {
+  test('makes a read fail, as does a change of the object during the read', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(SIZE)), never)
     server.breakWith((asked) => (isRead(asked) ? 'cut' : undefined))
@@ -116,7 +116,7 @@ describe('a permanent S3 error', () => {
     await expect(whole(store.read('x'))).rejects.toThrow('changed while it was being read')
   })
 
-  test('leaves an upload that cannot be aborted to the cleanup of old uploads', async () => {
+  test('while an upload is aborted leaves that upload to the cleanup of old uploads', async () => {
     const { store, server, unfinished } = await s3Subject()
     server.breakWith((asked) => (isPart(asked) || isDelete(asked) ? { status: 500 } : undefined))
     await expect(store.write('x', later(bytesOf(SIZE)), never)).rejects.toThrow(StoreError)
@@ -127,7 +127,7 @@ describe('a permanent S3 error', () => {
   })
 })
 
-test('a write reads its source at most two parts ahead of the store', async () => {
+test('a write reads its source at most two parts ahead of the upload', async () => {
   const { store, server } = await s3Subject()
   let pulled = 0
   async function* counted() {
@@ -142,7 +142,7 @@ test('a write reads its source at most two parts ahead of the store', async () =
   expect(pulled).toBe(20 * PART)
 })
 
-test('10,000 upload parts hold 1 TiB, and no part exceeds the S3 limit', () => {
+test('10,000 upload parts can contain 1 TiB, and no part exceeds the S3 limit', () => {
   const MIB = 1024 ** 2
   const sizes = Array.from({ length: 10_000 }, (_, n) => sizeOfPart(n + 1, 8 * MIB))
   expect(sizes.reduce((sum, size) => sum + size)).toBeGreaterThan(0.99 * 1024 ** 4)
@@ -150,7 +150,7 @@ test('10,000 upload parts hold 1 TiB, and no part exceeds the S3 limit', () => {
   expect(new Set(sizes.slice(0, 4_000))).toEqual(new Set([8 * MIB]))
 })
 
-test('a listing continues after its first page, and leaves out nested objects', async () => {
+test('a list of objects continues after its first page, and leaves out objects in subfolders', async () => {
   const { store, server } = await s3Subject()
   const names = ['a', 'b', 'c', 'd', 'e']
   for (const name of [...names, 'deeper/f']) await store.write(name, later(bytesOf(3)), never)
@@ -198,7 +198,7 @@ describe('a client that S3 refuses', () => {
     expect(String(told)).not.toContain('other-secret')
   })
 
-  test('gets an error if there is no server', async () => {
+  test('gets a clear error if no server responds', async () => {
     const server = await openS3()
     const store = storeOf(server)
     onTestFinished(() => store.close())
@@ -208,7 +208,7 @@ describe('a client that S3 refuses', () => {
   })
 })
 
-describe('an object lock', () => {
+describe('a lock on an S3 object', () => {
   async function locked() {
     const { server } = await s3Subject()
     const store = storeOf(server, { lockDays: 3 })
@@ -218,7 +218,7 @@ describe('an object lock', () => {
     return { server, store }
   }
 
-  test('keeps an object until the lock ends, and reports when it ends', async () => {
+  test('prevents the deletion of the object until it ends, and the refusal says when that is', async () => {
     const { server, store } = await locked()
     const until = new Date(server.now + 3 * DAY).toISOString()
     for (const name of ['small', 'large']) {
@@ -230,7 +230,7 @@ describe('an object lock', () => {
     expect(await store.list()).toEqual([])
   })
 
-  test('is recognized by the refused deletion if the store does not report the lock', async () => {
+  test('is recognized by the refused deletion if the store does not report locks', async () => {
     const { server, store } = await locked()
     const ahead = storeOf({ ...server, now: server.now + 9 * DAY })
     onTestFinished(() => ahead.close())
@@ -238,7 +238,7 @@ describe('an object lock', () => {
     expect(await store.size('large')).toBe(SIZE)
   })
 
-  test('never makes a deletion add a delete marker instead', async () => {
+  test('is never bypassed by adding a delete marker', async () => {
     const { server, store } = await locked()
     server.now += 4 * DAY
     await store.delete('large')
@@ -248,7 +248,7 @@ describe('an object lock', () => {
     ])
   })
 
-  test('is not inferred from other refusals', async () => {
+  test('is not assumed after refusals for other reasons', async () => {
     const { store, server } = await s3Subject()
     await store.write('x', later(bytesOf(7)), never)
     server.breakWith((asked) =>

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { openRestoring, type Restoring } from './restoring.ts'
+import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make, passMaintenance } from './support.ts'
 
 let at: Restoring
@@ -31,34 +31,34 @@ const rowsNow = () =>
     (select json_agg(d order by id) from departments d) as departments,
     (select count(*)::int from sessions) as sessions, (select count(*)::int from backups) as backups`)
 
-/** The fault, the name in the message, and the statement that repairs it. */
+/** A fault of the safeguards, the name that the message contains, and the statement that repairs the fault. */
 const FAULTS = [
   [
-    'a grant too many',
+    'no additional grants',
     'grant delete on journal to wardkeep_app',
     'grants on journal to wardkeep_app',
     'revoke delete on journal from wardkeep_app',
   ],
   [
-    'a grant to everybody',
+    'no grants to PUBLIC',
     'grant select on users to public',
     'grants on users to PUBLIC',
     'revoke select on users from public',
   ],
   [
-    'a trigger that is off',
+    'the write protection trigger of the journal',
     'alter table journal disable trigger journal__append_only',
     'trigger journal__append_only on journal',
     'alter table journal enable trigger journal__append_only',
   ],
   [
-    'references that nobody checks',
+    'the foreign key checks',
     'alter table departments disable trigger all',
     /trigger "RI_ConstraintTrigger_\w+" on departments/,
     'alter table departments enable trigger all',
   ],
   [
-    'row security that does not hold the owner',
+    'row-level security for the table owner',
     'alter table users no force row level security',
     'row security of users',
     'alter table users force row level security',
@@ -71,24 +71,27 @@ afterEach(async () => {
   mend = undefined
 })
 
-test.each(FAULTS)('%s: a restore fails without maintenance mode', async (...fault) => {
-  const [, text, named, back] = fault
-  await at.sql(text)
-  mend = back
-  const before = await rowsNow()
-  for (const wanted of [{}, { tenant_id: at.north.id }, { dry_run: true }]) {
-    const { status, error } = await at.over(await order(wanted))
-    expect(status).toBe('failed')
-    expect(error).toMatch(
-      /^Refused: the database schema differs from this release in its protections \(.+[.]$/,
-    )
-    expect(error).toMatch(named)
-    expect((await at.call(root, 'GET', '/api/users/me')).status).toBe(200)
-  }
-  expect(await rowsNow()).toEqual(before)
-})
+test.each(FAULTS)(
+  'a restore fails before maintenance mode begins if this safeguard is missing: %s',
+  async (...fault) => {
+    const [, text, named, back] = fault
+    await at.sql(text)
+    mend = back
+    const before = await rowsNow()
+    for (const wanted of [{}, { tenant_id: at.north.id }, { dry_run: true }]) {
+      const { status, error } = await at.over(await order(wanted))
+      expect(status).toBe('failed')
+      expect(error).toMatch(
+        /^Refused: these safeguards of the database differ from this release: .+[.]$/,
+      )
+      expect(error).toMatch(named)
+      expect((await at.call(root, 'GET', '/api/users/me')).status).toBe(200)
+    }
+    expect(await rowsNow()).toEqual(before)
+  },
+)
 
-test('a restore also detects a safeguard that is lost during maintenance mode', async () => {
+test('a restore fails if a safeguard is removed during maintenance mode', async () => {
   const before = await rowsNow()
   const other = ownerClient(at.service.database.address)
   await other.connect()
@@ -118,7 +121,7 @@ test('a restore also detects a safeguard that is lost during maintenance mode', 
   expect(await rowsNow()).toEqual(before)
 })
 
-test('a restore works once the safeguard is repaired', async () => {
+test('a restore works again once the safeguard is repaired', async () => {
   await at.restore(root, { backup_id: backup })
   expect(await at.nameOf(at.north.people.nurse.id)).toBe('nurse of north')
 })

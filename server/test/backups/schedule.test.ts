@@ -131,7 +131,7 @@ describe('backup retention', () => {
     expect((await left()).sort()).toEqual([newest, restored].sort())
   })
 
-  test('keeps a backup that is needed again because newer ones were deleted while retention runs', async () => {
+  test('keeps a backup that becomes necessary because newer ones are deleted while retention runs', async () => {
     const newest = await backup(1)
     const older = await backup(2)
     const oldest = await backup(3)
@@ -158,7 +158,7 @@ describe('backup retention', () => {
     ).toEqual([{ tenant_id: root.tenant_id, user_id: null }])
   })
 
-  test('deletes leftovers of crashes, but no file that the store still lists', async () => {
+  test('deletes partial files of crashes, but no file that the store still lists', async () => {
     const known = await backup(3)
     const ids = { orphan: randomUUID(), fresh: randomUUID(), foreign: randomUUID() }
     const names = Object.values(ids).map((id) => `${id}.tar.zst.age`)
@@ -278,7 +278,7 @@ describe('the health of backups', () => {
     expect(await state('0 2 * * *')).toBe('degraded')
   })
 
-  test('stays good when the schedule pauses on weekends', async () => {
+  test('stays good on weekends if the schedule pauses on weekends', async () => {
     const friday = Date.parse('2026-11-20T02:05:00Z')
     const now = service.clock.now()
     await backup((now - friday) / DAY)
@@ -290,7 +290,7 @@ describe('the health of backups', () => {
     service.clock.advance(now - service.clock.now())
   })
 
-  test('is degraded when all backups are on the disk of the embedded database', async () => {
+  test('is degraded if all backups are on the same disk as the embedded database', async () => {
     await backup(0.1)
     expect(await state('0 2 * * *', {}, folder)).toBe('degraded')
     expect(await state('0 2 * * *', {}, '/proc')).toBe('ok')
@@ -298,7 +298,7 @@ describe('the health of backups', () => {
     expect(await state('0 2 * * *', { DATABASE_URL: 'postgres://elsewhere/x' }, folder)).toBe('ok')
   })
 
-  test('is degraded until the store has answered for the first time, with any schedule', async () => {
+  test('is degraded until the backup store has responded for the first time, with any schedule', async () => {
     let asked = 0
     const check = async () => {
       asked += 1
@@ -312,7 +312,7 @@ describe('the health of backups', () => {
     expect(asked).toBe(3)
   })
 
-  test('has a line in the health report', async () => {
+  test('is listed in the health report', async () => {
     const { token } = await superadmin(service)
     const { body } = await service.call('GET', '/api/admin/health', { token })
     expect(body.checks.backups).toBe('ok')

@@ -12,7 +12,7 @@ const never = new AbortController().signal
 describe.each([
   ['a folder', folderSubject],
   ['a bucket', s3Subject],
-] as const)('%s', (_what, open) => {
+] as const)('a backup store in %s', (_what, open) => {
   test('returns the bytes that were written, of any size', async () => {
     const { store } = await open()
     for (const size of [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 7]) {
@@ -34,7 +34,7 @@ describe.each([
     [100, 2 * PART + 100],
     [2 * PART, 3 * PART - 1],
     [3 * PART + 6, 3 * PART + 6],
-  ])('reads from byte %i to byte %i', async (start, end) => {
+  ])('returns the bytes from %i to %i', async (start, end) => {
     const { store } = await open()
     await store.write('x', later(bytesOf(3 * PART + 7)), never)
     const all = await whole(later(bytesOf(3 * PART + 7)))
@@ -75,7 +75,7 @@ describe.each([
     expect(writtenAt).toBeLessThan(Date.now() + 2000)
   })
 
-  test('stores nothing if the source fails, at any point', async () => {
+  test('stores nothing if the source fails, even after some data', async () => {
     const { store, unfinished } = await open()
     for (const size of [0, 10, 3 * PART]) {
       async function* failing() {
@@ -109,7 +109,7 @@ describe.each([
     expect(await unfinished()).toEqual([])
   })
 
-  test('hides the leftovers of a killed writer, until they are deleted', async () => {
+  test('hides the partial files of a killed writer until they are deleted', async () => {
     const { store, unfinished, dieWriting } = await open()
     await dieWriting('x')
     await dieWriting('xy')
@@ -133,7 +133,7 @@ describe.each([
     await until('all to be listed', async () => (await store.list()).length === 3 || undefined)
   })
 
-  test('passes its own checks', async () => {
+  test('passes the checks of the store, and does not show credentials in its location', async () => {
     const { store } = await open()
     await store.check()
     await store.requireRoom(1024)

@@ -11,14 +11,14 @@ import type { OpenStore } from '../../src/features/backups/stores/store.ts'
 import { systemTime } from '../../src/lib/time.ts'
 import { openS3, type S3Server } from '../support/s3.ts'
 
-/** The size of uploaded parts and read ranges in these tests. */
+/** The size of upload parts and of read ranges in these tests. */
 export const PART = 64 * 1024
 
 export interface Subject {
   store: OpenStore
   /** Lists the leftovers of unfinished writers. */
   unfinished(): Promise<string[]>
-  /** Leaves the same files as a writer that is killed. */
+  /** Leaves the same files as a writer that was killed. */
   dieWriting(name: string): Promise<void>
 }
 
@@ -35,7 +35,7 @@ export async function folderSubject(): Promise<Subject> {
   }
 }
 
-/** Opens a store in the bucket that uses the server's clock. */
+/** Opens a store in the bucket. The store uses the clock of the server. */
 export function storeOf(server: S3Server, options: { lockDays?: number; url?: string } = {}) {
   const { location, credentials } = parseS3Url(options.url ?? server.url)
   if (!credentials) throw new Error('no credentials')

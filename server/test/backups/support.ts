@@ -61,9 +61,8 @@ export function ended(service: Service, { token }: Person, job: string): Promise
 }
 
 /**
- * Advances the clock by the second for which a restore waits after it has entered maintenance mode. The node knows by
- * then,
- * so this is for tests with one node. Returns at once when the job ends without entering it.
+ * Advances the clock by the second for which a restore waits after it has entered maintenance mode. By then the test's
+ * only node knows about maintenance mode. If the job ends without entering it, returns at once.
  */
 export async function passMaintenance(
   { app, clock, database }: Service,
@@ -149,7 +148,7 @@ export const fatten = ({ sql }: TestDatabase, tenantId: number) =>
     [tenantId],
   )
 
-/** Returns the tables that contain rows of a tenant, except historical ones such as the journal. */
+/** Returns the tables that contain rows of a tenant, except tables of past records such as the journal. */
 export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promise<string[]> {
   const tables = await sql<{ name: string; column: string }>(
     `select c.relname as name, a.attname as column from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -165,7 +164,7 @@ export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promi
   return found.sort()
 }
 
-/** Rewrites the same backup with another header or other rows. */
+/** Rewrites the backup with changes to its header or its rows. */
 export async function* rewritten(
   path: string,
   change: (header: Header) => Header,

@@ -1,5 +1,6 @@
 /**
- * Kills the restoring process with -9: the others end maintenance mode, and the job is neither half done nor repeated.
+ * Kills the restoring process with SIGKILL. The other processes end maintenance mode. The job changes nothing and is
+ * not repeated.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -83,7 +84,7 @@ async function killAndBury(worker: RunningService, job: string): Promise<void> {
     result: null,
     error: 'The process ended before the job was completed. Start the job again.',
   })
-  // A later job has started, so the failed job was not started again.
+  // Runs a later job to its end. This shows that no worker has started the failed job again.
   const behind = await over(await order({ dry_run: true }))
   expect(behind).toMatchObject({ status: 'completed' })
   expect(await jobOf(job)).toMatchObject({ status: 'failed', started_at })
@@ -99,7 +100,7 @@ const listed = async (): Promise<any[]> => {
     .items
 }
 
-test("after a kill while the safety backup's file is written, the partial file is deleted and a retry succeeds", async () => {
+test('a worker killed while it writes a safety backup leaves no partial file, and a repeated restore succeeds', async () => {
   const worker = await startWorker()
   await rename()
   const held = proxy.holdAnswerOf('from "users") to stdout')
@@ -126,7 +127,7 @@ test("after a kill while the safety backup's file is written, the partial file i
   ])
 })
 
-test('after a kill during a dry run, no request gets a 503 and no partial file stays', async () => {
+test('a worker killed during a dry run leaves no partial file, and the dry run causes no 503', async () => {
   root = await superadmin(api)
   const worker = await startWorker()
   await rename()

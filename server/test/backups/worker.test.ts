@@ -1,4 +1,4 @@
-/** When the backup worker yields, and what happens when a connection or process dies. */
+/** When the backup worker pauses, and the effects of a lost connection or process. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -9,14 +9,14 @@ import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { backupKeys, order } from './support.ts'
-import { has, jobOf, memoryStore, stalling, workOn } from './working.ts'
+import { has, jobOf, memoryStore, stalling, workOn } from './worker-scene.ts'
 
 let service: Service
 beforeAll(async () => {
   service = await openService()
 })
 
-test('a migration does not wait for a running backup, which yields and is made afterwards', async () => {
+test('a migration does not wait for a running backup, which is interrupted and made afterwards', async () => {
   const { job_id } = await order(service, await superadmin(service))
   const { write, begun } = stalling()
   const first = await workOn(service, memoryStore(write).store)
@@ -94,7 +94,7 @@ test('a backup fails and leaves nothing if a connection is lost', async () => {
   expect(held.files.size).toBe(0)
 })
 
-test('a backup fails with a remedy in its message if the disk is full', async () => {
+test('a backup fails if the disk is full, and the message names a remedy', async () => {
   const { job_id } = await order(service, await superadmin(service))
   await workOn(
     service,

@@ -22,8 +22,8 @@ const result = (status: number | null, given: { retryAfter?: string; detail?: st
   answeredAt: 1,
 })
 
-describe('the ledger of acknowledged writes', () => {
-  test('stores the IDs of acknowledged writes by kind', () => {
+describe('the record of acknowledged writes', () => {
+  test('contains the IDs of acknowledged writes by kind', () => {
     const ledger = openLedger()
     ledger.record('A', 'department', result(201), 1)
     ledger.record('A', 'department', result(503), 2)
@@ -35,21 +35,21 @@ describe('the ledger of acknowledged writes', () => {
 })
 
 describe('answerFaults', () => {
-  test('accepts 2xx, and 503 with Retry-After', () => {
+  test('accepts responses 2xx, and 503 with Retry-After', () => {
     const ledger = openLedger()
     ledger.record('A', 'user', result(201), 1)
     ledger.record('A', 'user', result(503, { retryAfter: '2' }))
     expect(answerFaults(ledger.entries)).toEqual([])
   })
 
-  test('accepts additional statuses that the caller names', () => {
+  test('accepts additional statuses that its caller names', () => {
     const ledger = openLedger()
     ledger.record('A', 'user', result(401))
     expect(answerFaults(ledger.entries)).toHaveLength(1)
     expect(answerFaults(ledger.entries, [401])).toEqual([])
   })
 
-  test('counts every other response by node and status, with the first detail', () => {
+  test('counts every other response by node and status, with the detail of the first one', () => {
     const ledger = openLedger()
     ledger.record('A', 'user', result(500, { detail: 'Internal error' }))
     ledger.record('A', 'patient', result(500))
@@ -66,7 +66,7 @@ describe('answerFaults', () => {
 })
 
 describe('reportFaults', () => {
-  test('accepts a loss that the service reported, and rejects a report without a loss', () => {
+  test('accepts a loss of writes that the service reported, and rejects a report without a loss', () => {
     expect(reportFaults(['1 write is lost'], true)).toEqual([])
     expect(reportFaults([], false)).toEqual([])
     expect(reportFaults(['1 write is lost'], false)).toEqual([
@@ -89,7 +89,7 @@ describe('lostWriteFaults', () => {
 })
 
 describe('journalFaults', () => {
-  test('accepts one entry per row', () => {
+  test('accepts one journal entry per row', () => {
     const entries = new Map([
       [1, 1],
       [2, 1],
@@ -97,7 +97,7 @@ describe('journalFaults', () => {
     expect(journalFaults('user', [1, 2], entries)).toEqual([])
   })
 
-  test('reports rows without an entry, rows with several, and entries without a row', () => {
+  test('reports rows without an entry, rows with several entries, and entries without a row', () => {
     const entries = new Map([
       [2, 2],
       [3, 1],
@@ -111,11 +111,11 @@ describe('journalFaults', () => {
 })
 
 describe('webhookFaults', () => {
-  test('accepts repeated deliveries if their bodies are equal', () => {
+  test('accepts repeated deliveries of one message if their bodies are equal', () => {
     expect(webhookFaults(['a'], new Map([['a', new Set(['{}'])]]))).toEqual([])
   })
 
-  test('reports missing messages, unknown messages and IDs with two bodies', () => {
+  test('reports missing messages, unknown messages, and message IDs with two bodies', () => {
     const received = new Map([
       ['a', new Set(['{}', '{"other":1}'])],
       ['c', new Set(['{}'])],
@@ -136,13 +136,13 @@ describe('blockFaults', () => {
     probes: probes.map(([sentAt, status]) => ({ sentAt, status })),
   })
 
-  test('accepts responses within the bound, and only 503 or none after the bound', () => {
+  test('accepts any responses within the time limit, and only 503 or none afterwards', () => {
     expect(blockFaults([blocked([1_900, 200], [2_100, 503], [2_500, null], [3_000, 401])])).toEqual(
       [],
     )
   })
 
-  test('reports a user who was still served after the bound, with the time of the last response', () => {
+  test('reports a user who was still served after the time limit, with the time of the last response', () => {
     expect(blockFaults([blocked([2_000, 200], [3_500, 200], [4_000, 401])])).toEqual([
       '1 of 1 blocked users were let in by the other node, up to 2.5 s after their block (7)',
     ])
@@ -153,34 +153,34 @@ describe('returnDelay', () => {
   const beats = (...moments: [number, boolean][]) =>
     moments.map(([at, succeeded]) => ({ at, succeeded }))
 
-  test('measures from the first heartbeat after an outage to the next write of the node', () => {
+  test('measures the time from the first heartbeat after an outage to the next write of the node', () => {
     const around = beats([100, true], [300, false], [5_000, true], [5_200, true])
     expect(returnDelay(around, [150, 5_900], 6_000)).toBe(900)
   })
 
-  test('ignores the outage itself', () => {
+  test('does not include the outage itself', () => {
     expect(returnDelay(beats([100, true], [300, false]), [100], 9_000)).toBe(0)
   })
 
-  test('counts a node that does not write again before the load ends', () => {
+  test('includes a node that does not write again before the load ends', () => {
     expect(returnDelay(beats([100, true], [300, true]), [50], 9_000)).toBe(8_900)
   })
 
-  test('starts again when the leader fails once more', () => {
+  test('starts again if the leader fails once more', () => {
     const around = beats([100, true], [900, false], [1_000, true])
     expect(returnDelay(around, [1_200], 1_200)).toBe(200)
   })
 })
 
 describe('the other cluster checks', () => {
-  test('accept two seconds until a node writes, and report longer delays', () => {
+  test('accept two seconds until a node writes again, and report longer delays', () => {
     expect(returnFaults('A', 2_000)).toEqual([])
     expect(returnFaults('A', 2_100)).toEqual([
       'node A wrote nothing for 2.1 s while the leader accepted writes',
     ])
   })
 
-  test('report connections above the bound and connections to standbys', () => {
+  test('report too many connections, and connections to standbys', () => {
     expect(connectionFaults(76, { leader: 76, standbys: 0 })).toEqual([])
     expect(connectionFaults(76, { leader: 77, standbys: 2 })).toEqual([
       '77 connections to the leader, above the bound of 76',
@@ -188,12 +188,12 @@ describe('the other cluster checks', () => {
     ])
   })
 
-  test('report findings that did not exist before the fault', () => {
+  test('report self-healing findings that did not exist before the fault', () => {
     expect(findingFaults(new Set(['a']), ['a'])).toEqual([])
     expect(findingFaults(new Set(['a']), ['a', 'b', 'b'])).toEqual(['self-healing reported b'])
   })
 
-  test('find the longest pause between moments in any order', () => {
+  test('find the longest gap between times in any order', () => {
     expect(longestPause([500, 100, 3_000])).toBe(2_500)
     expect(longestPause([])).toBe(0)
   })

@@ -1,9 +1,9 @@
 /** Judges the observations of a scenario. Each check returns the faults as sentences. */
 import { type Beat, type BlockRecord, isAcknowledged, type LedgerEntry } from './ledger.ts'
 
-/** The time after which every node refuses a blocked user. */
+/** The time within which every node must start to refuse a blocked user. */
 export const BLOCK_BOUND_MS = 1_000
-/** The time within which both nodes write after a leader is elected. */
+/** The time after the election of a leader within which both nodes must write again. */
 export const RETURN_BOUND_MS = 2_000
 
 const list = (ids: readonly (number | string)[]): string =>
@@ -12,7 +12,7 @@ const list = (ids: readonly (number | string)[]): string =>
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
 
 /**
- * Reports answers other than 2xx, and 503 with `Retry-After`.
+ * Reports answers other than 2xx and other than 503 with `Retry-After`.
  * @param accepted further accepted statuses, such as 401 after all sessions ended
  */
 export function answerFaults(
@@ -50,7 +50,7 @@ export function lostWriteFaults(
   ]
 }
 
-/** Reports losses that the service did not report, and a report without a loss. */
+/** Reports two faults: losses that the service did not report, and a loss report although no write was lost. */
 export function reportFaults(losses: readonly string[], isReported: boolean): string[] {
   if (!isReported) return losses.map((loss) => `${loss}, and the service did not report it`)
   return losses.length > 0 ? [] : ['the service reported lost writes, and none are lost']
@@ -81,7 +81,7 @@ export function journalFaults(
 
 /**
  * Reports events that never arrived, unknown events, and IDs with several bodies.
- * @param hasLost whether events were lost after their messages were sent, which makes them unknown
+ * @param hasLost whether the database lost events whose messages had already been sent. These events are then unknown.
  */
 export function webhookFaults(
   expected: readonly string[],
@@ -123,8 +123,7 @@ export function blockFaults(blocks: readonly BlockRecord[]): string[] {
 }
 
 /**
- * The longest time for which the database could be written to without interruption while a node
- * acknowledged no write.
+ * Returns how long, at most, the database accepted writes while a node acknowledged none.
  * @param until the end of the load
  */
 export function returnDelay(
@@ -163,7 +162,7 @@ export function longestPause(moments: readonly number[]): number {
     .reduce((longest, at, index) => Math.max(longest, at - (sorted[index] ?? at)), 0)
 }
 
-/** Reports more connections than the nodes may keep, and connections that stayed on a standby. */
+/** Reports connections beyond the maximum of the nodes, and connections that stayed on a standby. */
 export function connectionFaults(
   bound: number,
   { leader, standbys }: { leader: number; standbys: number },

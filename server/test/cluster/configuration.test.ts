@@ -29,7 +29,7 @@ describe('the configuration of Patroni for the cluster test', () => {
     })
   })
 
-  test('leaves Patroni the time that its lease requires', () => {
+  test('gives Patroni the time limits that its lease requires', () => {
     const { dcs } = JSON.parse(
       patroniConfiguration(member, topology, { etcd: 3, bin: '/bin' }),
     ).bootstrap
@@ -38,7 +38,7 @@ describe('the configuration of Patroni for the cluster test', () => {
 })
 
 describe('the configuration of HAProxy for the cluster test', () => {
-  test('makes one of the two routes to the primary close sessions on failover', () => {
+  test('makes one of the two routes to the primary close its sessions on failover', () => {
     const [, primary = '', keeping = ''] = haproxyConfiguration(topology).split(/^listen /m)
     expect(primary).toMatch(/bind 127\.0\.0\.1:9003\n/)
     expect(primary).toContain('on-marked-down shutdown-sessions')

@@ -1,7 +1,7 @@
 /** The configuration files of the cluster's programs. */
 import path from 'node:path'
 
-/** A PostgreSQL server under Patroni. */
+/** The location of a PostgreSQL server under Patroni. */
 export interface MemberPlace {
   name: string
   folder: string
@@ -14,14 +14,14 @@ export interface Topology {
   members: readonly MemberPlace[]
   etcdPort: number
   etcdPeerPort: number
-  /** Leads to the primary. HAProxy closes connections to a server that it marks as down. */
+  /** A port that forwards to the primary. HAProxy closes connections to a server that it marks as down. */
   primaryPort: number
-  /** Leads to the primary. HAProxy keeps connections to a server that it marks as down. */
+  /** A port that forwards to the primary. HAProxy keeps connections to a server that it marks as down. */
   keepingPort: number
   pgbouncerPort: number
 }
 
-/** The owner of the service's tables. */
+/** The database role that owns the service's tables. */
 export const OWNER = 'wardkeep'
 /** The database of the service. */
 export const DATABASE = 'wardkeep'
@@ -70,7 +70,7 @@ export function patroniConfiguration(
         ...listensOn(member.postgresPort),
         data_dir: path.join(member.folder, 'data'),
         bin_dir: bin,
-        // A standby does not wait for the leader's next checkpoint.
+        // A new standby does not wait for the leader's next checkpoint.
         basebackup: [{ checkpoint: 'fast' }],
         pgpass: path.join(member.folder, 'pgpass'),
         authentication: {
@@ -94,7 +94,7 @@ const listensOn = (port: number) => ({
   connect_address: `${LOOPBACK}:${port}`,
 })
 
-/** The configuration of HAProxy: two ways to the primary, found by Patroni's REST API. */
+/** The configuration of HAProxy. Its two ports lead to the primary, which HAProxy finds with Patroni's REST API. */
 export function haproxyConfiguration({ members, primaryPort, keepingPort }: Topology): string {
   const section = (name: string, port: number, onDown: string) =>
     [

@@ -25,7 +25,7 @@ const MAIN = path.join(import.meta.dirname, '../../src/main.ts')
 const ARRIVAL_PATIENCE_MS = 45_000
 const CONNECTION_PATIENCE_MS = 10_000
 
-/** The parts of a scenario that its evidence needs. */
+/** The parts of a scenario from which its evidence is collected. */
 export interface Scene {
   stack: Stack
   nodes: readonly [Node, Node]
@@ -33,7 +33,7 @@ export interface Scene {
   ledger: Ledger
   clinicId: number
   subdomain: string
-  /** When the scenario began, by the clock of the machine. */
+  /** The start of the scenario by the clock of the machine. */
   startedAt: Date
   /** The self-healing findings from before the fault. */
   findings: ReadonlySet<string>
@@ -54,7 +54,7 @@ export async function faultsOf(scene: Scene): Promise<string[]> {
   const isReported = await isLossReported(scene)
   const known = isReported ? [...scene.findings, 'database.writes_lost'] : scene.findings
   return [
-    // A loss ends all sessions.
+    // A loss of data ends all sessions, so 401 is then accepted.
     ...answerFaults(ledger.entries, isReported ? [401] : []),
     ...returned,
     ...blockFaults(ledger.blocks),
@@ -143,7 +143,7 @@ async function messageFaults(
   return faults()
 }
 
-/** Counts the connections of the service, until they are within their bound or patience ends. */
+/** Counts the connections of the service. Repeats until the count is within its bound or a time limit has passed. */
 async function connections({ stack, nodes }: Scene): Promise<string[]> {
   const bound = nodes.length * NODE_CONNECTIONS
   const deadline = performance.now() + CONNECTION_PATIENCE_MS
@@ -169,7 +169,7 @@ async function connections({ stack, nodes }: Scene): Promise<string[]> {
   }
 }
 
-/** The faults that self-healing finds now, and those that its scheduled scans reported. */
+/** Returns the faults that self-healing finds now, and the faults that its scheduled scans reported. */
 export async function findingsOf({
   nodes: [node],
   stack,

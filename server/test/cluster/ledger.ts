@@ -26,7 +26,7 @@ export interface BlockRecord {
   probes: { sentAt: number; status: number | null }[]
 }
 
-/** A write of the harness itself, over its own connection. */
+/** A write that the harness makes over its own connection, without the service. */
 export interface Beat {
   at: number
   succeeded: boolean
@@ -59,7 +59,7 @@ export function openLedger(): Ledger {
 export const isAcknowledged = ({ status }: LedgerEntry): boolean =>
   status !== null && status >= 200 && status < 300
 
-/** Returns the IDs of the acknowledged writes of a kind. */
+/** Returns the IDs of the records whose writes were acknowledged, of a kind. */
 export function acknowledgedIds({ entries }: Ledger, kind: LedgerEntry['kind']): number[] {
   return entries.flatMap((entry) =>
     entry.kind === kind && isAcknowledged(entry) && entry.id !== undefined ? [entry.id] : [],

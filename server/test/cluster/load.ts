@@ -12,15 +12,15 @@ import {
 } from './ledger.ts'
 import type { Node } from './nodes.ts'
 
-/** The interval at which a department is created on each node, even without answers to earlier requests. */
+/** The interval at which each node is asked to create a department. Does not wait for earlier answers. */
 const DEPARTMENT_EVERY_MS = 200
-/** The pause of a writer that waits for its answers. */
+/** How long a writer pauses after each answer. */
 const WRITER_PAUSE_MS = 150
 const BEAT_EVERY_MS = 150
 const BEAT_PATIENCE_MS = 1_000
 const BLOCK_EVERY_MS = 5_000
 const PROBE_EVERY_MS = 400
-/** How long requests of a blocked user are sent. */
+/** How long the load keeps sending requests of a blocked user. */
 const PROBED_FOR_MS = 12_000
 const PROBED_AT_LEAST_MS = 2_000
 
@@ -65,7 +65,7 @@ export function startLoad(
   const renew = (node: Node) => {
     renewing ??= clinic
       .renewToken(node)
-      // The next 401 triggers a retry.
+      // A failed sign-in is ignored, because the next 401 triggers another one.
       .catch(() => undefined)
       .finally(() => {
         renewing = undefined
@@ -110,7 +110,7 @@ export function startLoad(
     },
     async stop() {
       stopping.abort()
-      // Work that ends may have started more work.
+      // Waits in a loop, because work that ends may have started more work.
       for (let ended = 0; ended < work.length; ) {
         ended = work.length
         await Promise.all(work)
@@ -119,7 +119,7 @@ export function startLoad(
   }
 }
 
-/** Repeats work until the signal, with a pause after each turn. */
+/** Repeats work until the signal aborts, with a pause after each turn. */
 async function repeat(signal: AbortSignal, pauseMs: number, turn: () => Promise<void>) {
   while (!signal.aborted) {
     await turn()
@@ -142,7 +142,7 @@ async function beat(url: string): Promise<boolean> {
   } catch {
     return false
   } finally {
-    // A silent server does not answer the end of a connection either.
+    // Does not wait for the end of the connection, because an unresponsive server does not answer that either.
     void client.end().catch(() => undefined)
   }
 }

@@ -1,4 +1,4 @@
-/** The PostgreSQL servers under Patroni: who leads, and what can happen to them. */
+/** The PostgreSQL servers under Patroni: which one leads, and the faults that a test can cause. */
 import { execFile } from 'node:child_process'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -38,7 +38,7 @@ interface MemberState {
   lag?: number | string
 }
 
-/** Prepares a member, whose configuration file exists. */
+/** Prepares a member. Its configuration file must exist. */
 export function openMember(
   place: MemberPlace,
   { patroni }: Programs,
@@ -75,7 +75,7 @@ export function openMember(
       if (running) signalProcess(running.pid, 'SIGKILL')
       await running?.ended
       await both('SIGCONT')
-      // Shuts down immediately, even a server that is starting.
+      // Uses the immediate shutdown mode, which also works for a server that is starting.
       const isGone = async () => {
         const postmaster = await postmasterOf(data)
         if (postmaster !== undefined) signalProcess(postmaster, 'SIGQUIT')

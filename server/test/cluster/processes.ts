@@ -11,7 +11,8 @@ export interface Account {
 }
 
 /**
- * Returns the account `postgres` if the run is root's, which PostgreSQL refuses. Undefined means the current account.
+ * Returns the account `postgres` if root runs the harness, because PostgreSQL refuses to run as root. Undefined means
+ * the current account.
  */
 export function unprivilegedAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined

@@ -43,7 +43,8 @@ export function findPrograms(
 }
 
 /**
- * Returns a warning if a frozen Patroni leader would resume its leadership, which undoes acknowledged writes.
+ * Returns a warning about a version of Patroni whose leader resumes its leadership after a freeze, which loses
+ * acknowledged writes.
  * @param version the output of `patroni --version`
  * @see https://github.com/patroni/patroni/pull/2689
  */

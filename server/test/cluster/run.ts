@@ -1,4 +1,4 @@
-/** Runs two nodes on a real cluster through its faults: `npm run chaos:cluster`. */
+/** Runs two nodes on a real cluster and causes every fault of the scenarios: `npm run chaos:cluster`. */
 import { execFileSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { longestPause } from './checks.ts'
@@ -15,7 +15,7 @@ import { reportOf, type ScenarioResult } from './report.ts'
 import { SCENARIOS, type Scenario } from './scenarios.ts'
 import { openStack, type Stack, type Way } from './stack.ts'
 
-/** How long the load runs before the fault, and after both nodes write again. */
+/** How long the load runs before the fault, and again after both nodes have resumed writing. */
 const STEADY_MS = 3_000
 /** The users to block. One is blocked every few seconds, so a long fault uses all of them. */
 const USERS = 10
@@ -71,7 +71,7 @@ async function runAll(run: Run): Promise<ScenarioResult[]> {
   return results
 }
 
-/** Runs one scenario, with the nodes on its way to the primary. */
+/** Runs one scenario. The nodes connect to the primary in the way that it defines. */
 async function runOne(
   run: Run,
   name: string,
@@ -98,7 +98,7 @@ const withoutLoad = (
   seconds: (performance.now() - begun) / 1000,
 })
 
-/** Starts a node that has to refuse, and reports locks that it left behind. */
+/** Starts a node that must refuse to start. Reports locks that the node left in the database. */
 async function startFaults({ nodes, stack }: Run, { way, refusal }: Scenario): Promise<string[]> {
   await Promise.all(nodes.map((node) => node.stop()))
   const [node] = nodes
@@ -164,7 +164,7 @@ async function runScenario(
   }
 }
 
-/** Sends a request of every blocked user to every node once more. */
+/** Sends one more request of every blocked user to every node. */
 async function tryBlocked(nodes: Run['nodes'], clinic: Clinic, { blocks }: Ledger): Promise<void> {
   for (const { userId, probes } of blocks) {
     const token = clinic.users.find(({ id }) => id === userId)?.token ?? ''

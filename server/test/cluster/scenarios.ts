@@ -6,15 +6,15 @@ import type { Stack, Way } from './stack.ts'
 export interface Scenario {
   title: string
   way: Way
-  /** The message with which a node must refuse to start. `run` is not called then. */
+  /** The message with which a node must refuse to start. In such a scenario `run` is not called. */
   refusal?: RegExp
-  /** Causes the fault and ends it. */
+  /** Causes the fault and repairs it. */
   run(stack: Stack, options: { freezeSeconds: number }): Promise<void>
 }
 
 const ETCD_AWAY_MS = 30_000
 const HAPROXY_SILENT_MS = 20_000
-/** How long a dead node stays down: until its lease has ended and another member leads. */
+/** How long a killed member stays down. By then its lease has expired and another member leads. */
 const NODE_AWAY_MS = 30_000
 
 async function freezeLeader(stack: Stack, { freezeSeconds }: { freezeSeconds: number }) {

@@ -28,7 +28,7 @@ import {
 } from './processes.ts'
 import type { Programs } from './programs.ts'
 
-/** A way of the nodes to the primary. */
+/** A path by which the nodes connect to the primary. */
 export type Way = 'haproxy' | 'haproxy-keeping' | 'pgbouncer' | 'pgbouncer-transaction'
 
 /** A running cluster. */

@@ -41,7 +41,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const ask = (path: string) => scene.service.call('GET', path, { token: user.token })
 
 describe.skipIf(!CHROMIUM)('a person on the account page', () => {
-  it('changes the password, stays signed in here, and is signed out on other devices', async () => {
+  it('changes the password, stays signed in, and is signed out on other devices', async () => {
     const { page, expectStatus } = await openAccount()
     expectStatus(403)
     await button(page, 'Change password').click()
@@ -58,7 +58,7 @@ describe.skipIf(!CHROMIUM)('a person on the account page', () => {
     expect((await signIn(scene.service, credentials(NEW_PASSWORD))).user_id).toBe(user.id)
   })
 
-  it('enables the second factor, has to save the recovery codes before leaving, and removes the factor', async () => {
+  it('enables the second factor, has to save the recovery codes, and disables the factor again', async () => {
     const { page, expectStatus } = await openAccount()
     await button(page, 'Set up second factor').click()
     await page.getByRole('textbox', { name: 'Password', exact: true }).fill(user.password)
@@ -121,7 +121,7 @@ describe.skipIf(!CHROMIUM)('a person on the account page', () => {
       .toMatchObject({ theme: 'dark', settings: { density: 'comfortable' } })
   })
 
-  it('sees why the state of the chat could not be loaded, and retries', async () => {
+  it('sees why the linked chat could not be loaded, and retries', async () => {
     const { page, expectStatus } = await openAccount()
     expectStatus(500)
     await page.route('**/api/messenger/status', (route) => route.fulfill({ status: 500, json: {} }))
@@ -132,7 +132,7 @@ describe.skipIf(!CHROMIUM)('a person on the account page', () => {
     await page.getByLabel('Code from the chat').waitFor()
   })
 
-  it('links a chat with the code of the bot, and unlinks it', async () => {
+  it('links a chat with the code from the bot, and unlinks the chat', async () => {
     const { page, expectStatus } = await openAccount()
     expectStatus(400)
     await openMessenger(page)
@@ -154,21 +154,24 @@ describe.skipIf(!CHROMIUM)('a person on the account page', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  it('the account page is accessible and fits the window', async () => {
-    const { page } = await openAs(scene, user, {
-      at: '/account',
-      colorScheme: theme,
-      viewport: { width, height: 800 },
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    it('the account page is accessible and fits the window', async () => {
+      const { page } = await openAs(scene, user, {
+        at: '/account',
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+      })
+      await page.getByText('This session').waitFor()
+      await inspectPage(page, `account-closed-${theme}-${width}`)
+      await openMessenger(page)
+      await page.getByLabel('Code from the chat').waitFor()
+      await inspectPage(page, `account-${theme}-${width}`)
+      await button(page, 'Change password').click()
+      await button(page, 'Set up second factor').click()
+      await page.getByRole('textbox', { name: 'Password', exact: true }).waitFor()
+      await inspectPage(page, `account-forms-${theme}-${width}`)
     })
-    await page.getByText('This session').waitFor()
-    await inspectPage(page, `account-closed-${theme}-${width}`)
-    await openMessenger(page)
-    await page.getByLabel('Code from the chat').waitFor()
-    await inspectPage(page, `account-${theme}-${width}`)
-    await button(page, 'Change password').click()
-    await button(page, 'Set up second factor').click()
-    await page.getByRole('textbox', { name: 'Password', exact: true }).waitFor()
-    await inspectPage(page, `account-forms-${theme}-${width}`)
-  })
-})
+  },
+)

@@ -1,4 +1,4 @@
-/** Approvals and changes of users in a real browser, also while a colleague works on the same people. */
+/** Approvals and changes of users in a real browser, including changes that a colleague makes to the same users. */
 import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { register } from '../accounts/people.ts'
@@ -53,7 +53,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const toast = (page: Page, text: string) => page.getByRole('status').getByText(text)
 
 describe.skipIf(!CHROMIUM)('the page of pending approvals', () => {
-  it('lets an admin approve two people by keyboard, and moves the focus to the next one', async () => {
+  it('lets an admin approve two people with the keyboard, and moves the focus to the next person', async () => {
     const { page, clinic, people } = await openApprovals(2, '/users')
     await pressOn(page, page.getByRole('link', { name: '2 waiting for approval', exact: true }))
     const decisions = page.getByRole('button', { name: /^Approve Applicant/ })
@@ -96,7 +96,7 @@ describe.skipIf(!CHROMIUM)('the page of pending approvals', () => {
     expect(await statusOf(clinic, first?.id)).toBe('blocked')
   })
 
-  it('names the selected people about whom another admin has decided', async () => {
+  it('names selected people about whom another admin has already decided', async () => {
     const { page, expectStatus, clinic, people } = await openApprovals(3)
     await button(page, `Refuse ${people[2]?.name}`).waitFor()
     await page.getByRole('checkbox', { name: 'Choose all on this page' }).check()
@@ -128,8 +128,8 @@ describe.skipIf(!CHROMIUM)('the page of pending approvals', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('the edit form of a user', () => {
-  it('keeps concurrent changes by a colleague', async () => {
+describe.skipIf(!CHROMIUM)('the form for editing a user', () => {
+  it('keeps changes that a colleague saved in the meantime', async () => {
     const { service, clinic } = scene
     const user = await newColleague(service, clinic, 'nurse')
     const { page } = await openAs(scene, clinic.people.admin, { at: '/users' })

@@ -76,7 +76,7 @@ async function onlyShows(page: Page, text: string | RegExp): Promise<void> {
 const parameter = (page: Page, name: string) => new URL(page.url()).searchParams.get(name)
 
 describe.skipIf(!CHROMIUM)('the audit log page', () => {
-  it('shows who did what, to which record and from where, with two requests', async () => {
+  it('shows who did what, to which record and from where, after two requests', async () => {
     const { page } = await openAudit()
     const requests: string[] = []
     page.on('request', (request) => requests.push(new URL(request.url()).pathname))
@@ -89,7 +89,7 @@ describe.skipIf(!CHROMIUM)('the audit log page', () => {
     expect(ofPage.sort()).toEqual(['/api/admin/audit', '/api/admin/audit/actions'])
   })
 
-  it('keeps filters, order and the open entry after a reload and after going back', async () => {
+  it('keeps filters, order and the open entry after a reload and after going back in the history', async () => {
     const { page } = await openAudit(`${AUDIT}?group=%5B%22user%22%5D&limit=50`)
     await onlyShows(page, /user/i)
     await page.getByRole('button', { name: 'Time' }).click()
@@ -125,7 +125,7 @@ describe.skipIf(!CHROMIUM)('the audit log page', () => {
     }
   })
 
-  it('shows the first page if the position in the URL is invalid', async () => {
+  it('shows the first page if the URL contains an invalid position', async () => {
     const { page, person } = await openAudit()
     person.expectStatus(422)
     await page.goto(`${AUDIT}?after=nowhere`)
@@ -133,7 +133,7 @@ describe.skipIf(!CHROMIUM)('the audit log page', () => {
     expect(parameter(page, 'after')).toBeNull()
   })
 
-  it('does not change later pages when new entries are written', async () => {
+  it('shows later pages unchanged when new entries are written', async () => {
     const { page } = await openAudit(`${AUDIT}?range=all`)
     await page.getByRole('button', { name: 'Next', exact: true }).click()
     await page.waitForURL(/page=2/)
@@ -147,7 +147,7 @@ describe.skipIf(!CHROMIUM)('the audit log page', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the filters of the audit log page', () => {
-  it('narrow the list to actions and to a group of them', async () => {
+  it('narrow the list to single actions and to a group of actions', async () => {
     const { page } = await openAudit()
     await page.getByRole('button', { name: 'Any action' }).click()
     await page.getByText('11 actions Users').click()
@@ -162,7 +162,7 @@ describe.skipIf(!CHROMIUM)('the filters of the audit log page', () => {
     await rows(page).filter({ hasText: 'A user signed in' }).first().waitFor()
   })
 
-  it('narrow the list to a person, whose name still shows after a reload', async () => {
+  it('narrow the list to a person, whose name is still shown after a reload', async () => {
     const { page } = await openAudit()
     await page.getByRole('combobox', { name: 'Who' }).fill('admin of')
     await page.getByRole('option', { name: /admin of north/ }).click()
@@ -178,7 +178,7 @@ describe.skipIf(!CHROMIUM)('the filters of the audit log page', () => {
     await changeOf(page, nurse).waitFor()
   })
 
-  it('narrow the list to a record, a request and an address', async () => {
+  it('narrow the list to a record, a request and an IP address', async () => {
     const { page } = await openAudit()
     await page.getByRole('combobox', { name: 'Kind of record' }).selectOption('User')
     await page.getByRole('textbox', { name: 'Record id' }).fill(String(nurse.id))
@@ -205,7 +205,7 @@ describe.skipIf(!CHROMIUM)('the filters of the audit log page', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the panel of an audit entry', () => {
-  it('shows each changed field before and after', async () => {
+  it('shows the value of each changed field before and after', async () => {
     const { page } = await openAudit()
     await changeOf(page, nurse).getByRole('link').click()
     const role = panel(page).getByRole('row', { name: /^Role/ })
@@ -219,7 +219,7 @@ describe.skipIf(!CHROMIUM)('the panel of an audit entry', () => {
     )
   })
 
-  it('says which values are secret', async () => {
+  it('says which values are secret and therefore hidden', async () => {
     await change(nurse, 'password', { password: 'another-Horse-7' })
     const { page } = await openAudit()
     await rows(page)
@@ -230,7 +230,7 @@ describe.skipIf(!CHROMIUM)('the panel of an audit entry', () => {
     await panel(page).getByRole('row', { name: 'Password kept secret' }).waitFor()
   })
 
-  it('stays open after a reload even if newer entries moved the entry off the page', async () => {
+  it('stays open after a reload even if newer entries have moved the entry to another page', async () => {
     const { page } = await openAudit()
     await changeOf(page, nurse).first().getByRole('link').click()
     await page.waitForURL(/opened=/)
@@ -239,7 +239,7 @@ describe.skipIf(!CHROMIUM)('the panel of an audit entry', () => {
     await panel(page).getByRole('heading', { name: ROLE_CHANGED }).waitFor()
   })
 
-  it('says that the entry is not on the page if it does not match the filters', async () => {
+  it('says that the open entry does not match the filters', async () => {
     const { page } = await openAudit(`${AUDIT}?open=1&ip=203.0.113.99`)
     await panel(page).getByRole('heading', { name: 'This entry is not on the page' }).waitFor()
     await panel(page).getByRole('button', { name: 'Close' }).last().click()

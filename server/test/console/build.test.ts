@@ -17,7 +17,7 @@ beforeAll(async () => {
 const get = (url: string, headers: Record<string, string> = {}) =>
   service.app.server.inject({ url, headers })
 
-it('includes every file that index.html names', async () => {
+it('the built console includes every file that index.html names', async () => {
   const { body } = await get('/console')
   const addresses = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name = '']) => name)
   expect(addresses.filter((name) => name.startsWith('/console/assets/'))).not.toEqual([])
@@ -25,12 +25,12 @@ it('includes every file that index.html names', async () => {
     expect([address, (await get(address)).statusCode]).toEqual([address, 200])
 })
 
-it('has no inline script or style, which the security policy would refuse', async () => {
+it('the built console has no inline script or style, which the security policy would refuse', async () => {
   const { body } = await get('/console')
   expect(body).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|javascript:/)
 })
 
-it('includes brotli and gzip variants of its scripts and styles', async () => {
+it('the built console includes brotli and gzip variants of its scripts and styles', async () => {
   const scripts = files.filter((name) => /^assets\/.+\.js$/.test(name))
   expect(scripts).not.toEqual([])
   for (const name of scripts.map((script) => `/console/${script}`)) {
@@ -44,7 +44,7 @@ it('includes brotli and gzip variants of its scripts and styles', async () => {
   }
 })
 
-it('is a production build', async () => {
+it('the built console is a production build', async () => {
   const [script = ''] = files.filter((name) => /^assets\/index-.+\.js$/.test(name))
   expect((await get(`/console/${script}`)).body).not.toContain('jsxDEV')
 })

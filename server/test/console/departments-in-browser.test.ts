@@ -46,7 +46,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const panel = (page: Page, name: string) => page.getByRole('complementary', { name })
 
 describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
-  it('adds a department with a head, and then sees its panel', async () => {
+  it('adds a department with a head, and then sees the panel of the department', async () => {
     const { page } = await openAs(scene, admin, { at: '/departments' })
     const name = fresh('Oncology')
     const { doctor } = scene.clinic.people
@@ -56,7 +56,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     await head.click()
     await page.getByRole('option', { name: doctor.email }).waitFor()
     await head.fill('zzz')
-    // No result of an earlier search can be chosen.
+    // A result of an earlier search cannot be chosen.
     await page.keyboard.press('Enter')
     await page.getByRole('option', { name: 'Nothing found' }).waitFor()
     expect(await page.locator('input[name=head_doctor_id]').inputValue()).toBe('')
@@ -72,7 +72,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     )
   })
 
-  it('renames a department and changes its head, and can undo both', async () => {
+  it('renames a department, changes its head, and undoes both', async () => {
     const name = fresh('Radiology')
     const id = await make(name)
     const { page } = await openAs(scene, admin, { at: `/departments?open=${id}` })
@@ -95,7 +95,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     expect((await ask('GET', `/${id}`)).body.head_doctor_id).toBeNull()
   })
 
-  it('sees next to the field that a name is taken', async () => {
+  it('sees an error next to the name field if the name is taken', async () => {
     const name = fresh('Surgery')
     await make(name)
     const { page, expectStatus } = await openAs(scene, admin, { at: '/departments' })
@@ -118,7 +118,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
     const field = page.getByRole('textbox', { name: 'Name' })
     await field.fill('Half')
     const question = page.getByRole('alertdialog', { name: 'Discard what you typed' })
-    // Browsers close a dialog at the second Escape.
+    // Presses Escape twice: browsers close a dialog at the second Escape unless the page prevents that.
     for (const way of ['Escape', 'Escape']) {
       await page.keyboard.press(way)
       await question.getByRole('button', { name: 'Keep editing' }).click()
@@ -186,7 +186,7 @@ describe.skipIf(!CHROMIUM)('an administrator of departments', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the list of departments', () => {
-  it('keeps search, order and the open record in its URL, and loads with two requests', async () => {
+  it('keeps search, order and the open department in its URL, and loads with two requests', async () => {
     const word = fresh('Ward')
     const [first, second] = [await make(`${word} A`), await make(`${word} B`)]
     const { page } = await openAs(scene, admin, { at: '/departments' })
@@ -219,7 +219,7 @@ describe.skipIf(!CHROMIUM)('the list of departments', () => {
     await panel(page, `${word} B`).waitFor({ state: 'detached' })
   })
 
-  it('shows the first page if the page in the URL is after the last one', async () => {
+  it('shows the first page if the page in the URL is beyond the last one', async () => {
     const word = fresh('Short')
     await make(word)
     const { page } = await openAs(scene, admin, { at: `/departments?search=${word}&page=5` })
@@ -272,69 +272,69 @@ describe.skipIf(!CHROMIUM)('an auditor on the page of departments', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)(
-  'text that was typed before the idle limit signed the person out',
-  () => {
-    async function typeAndWait(page: Page, name: string): Promise<void> {
-      await button(page, 'Add department').click()
-      await page.getByRole('textbox', { name: 'Name' }).fill(name)
+describe.skipIf(!CHROMIUM)('text that a person typed before the idle limit signed them out', () => {
+  async function typeAndWait(page: Page, name: string): Promise<void> {
+    await button(page, 'Add department').click()
+    await page.getByRole('textbox', { name: 'Name' }).fill(name)
+    await page.getByRole('combobox', { name: 'Head doctor' }).click()
+    await page.clock.fastForward(300)
+    await page.getByRole('option', { name: /doctor of north/ }).click()
+    await page.clock.fastForward(20 * MINUTE)
+    await button(page, 'Sign in').waitFor()
+    expect(await page.content()).not.toContain(name)
+  }
+
+  it('is offered to the same person after the next sign-in', async () => {
+    const { page } = await openAs(scene, admin, { at: '/departments' })
+    await page.clock.install()
+    await page.reload()
+    await typeAndWait(page, 'Half a name')
+    await signInAgain(page, admin, scene.clinic.subdomain)
+    await button(page, 'Add department').click()
+    await button(page, 'Restore it').click()
+    expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Half a name')
+    const head = page.getByRole('combobox', { name: 'Head doctor' })
+    expect(await head.inputValue()).toContain('doctor of north')
+    expect(await page.locator('input[name=head_doctor_id]').inputValue()).toBe(
+      String(scene.clinic.people.doctor.id),
+    )
+  })
+
+  it('is never offered to another person, and only once to the same person', async () => {
+    const other = await newColleague(scene.service, scene.clinic, 'admin')
+    const { page } = await openAs(scene, admin, { at: '/departments' })
+    await page.clock.install()
+    await page.reload()
+    await typeAndWait(page, 'Half a name')
+    await signInAgain(page, other, scene.clinic.subdomain)
+    await page.goto('/console/departments')
+    await button(page, 'Add department').click()
+    await page.getByRole('textbox', { name: 'Name' }).waitFor()
+    expect(await button(page, 'Restore it').count()).toBe(0)
+    expect(await page.content()).not.toContain('Half a name')
+  })
+})
+
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    it('the pages of departments are accessible and fit the window, even with hostile names', async () => {
+      const { body } = await ask('GET', '?search=onerror')
+      const id = body.items[0]?.id ?? (await make(HOSTILE))
+      const { page } = await openAs(scene, admin, {
+        at: '/departments',
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+      })
+      await page.getByRole('rowheader').first().waitFor()
+      await inspectPage(page, `departments-${theme}-${width}`)
+      await page.goto(`/console/departments?open=${id}`)
+      await button(page, 'Delete').waitFor()
+      await inspectPage(page, `departments-open-${theme}-${width}`)
+      await button(page, 'Change head').click()
       await page.getByRole('combobox', { name: 'Head doctor' }).click()
-      await page.clock.fastForward(300)
-      await page.getByRole('option', { name: /doctor of north/ }).click()
-      await page.clock.fastForward(20 * MINUTE)
-      await button(page, 'Sign in').waitFor()
-      expect(await page.content()).not.toContain(name)
-    }
-
-    it('is offered again to the same person', async () => {
-      const { page } = await openAs(scene, admin, { at: '/departments' })
-      await page.clock.install()
-      await page.reload()
-      await typeAndWait(page, 'Half a name')
-      await signInAgain(page, admin, scene.clinic.subdomain)
-      await button(page, 'Add department').click()
-      await button(page, 'Restore it').click()
-      expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Half a name')
-      const head = page.getByRole('combobox', { name: 'Head doctor' })
-      expect(await head.inputValue()).toContain('doctor of north')
-      expect(await page.locator('input[name=head_doctor_id]').inputValue()).toBe(
-        String(scene.clinic.people.doctor.id),
-      )
-    })
-
-    it('is never offered to another person, nor a second time', async () => {
-      const other = await newColleague(scene.service, scene.clinic, 'admin')
-      const { page } = await openAs(scene, admin, { at: '/departments' })
-      await page.clock.install()
-      await page.reload()
-      await typeAndWait(page, 'Half a name')
-      await signInAgain(page, other, scene.clinic.subdomain)
-      await page.goto('/console/departments')
-      await button(page, 'Add department').click()
-      await page.getByRole('textbox', { name: 'Name' }).waitFor()
-      expect(await button(page, 'Restore it').count()).toBe(0)
-      expect(await page.content()).not.toContain('Half a name')
+      await page.getByRole('option', { name: 'No head doctor' }).waitFor()
+      await inspectPage(page, `departments-head-${theme}-${width}`)
     })
   },
 )
-
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  it('the pages of departments are accessible and fit the window, even with hostile names', async () => {
-    const { body } = await ask('GET', '?search=onerror')
-    const id = body.items[0]?.id ?? (await make(HOSTILE))
-    const { page } = await openAs(scene, admin, {
-      at: '/departments',
-      colorScheme: theme,
-      viewport: { width, height: 800 },
-    })
-    await page.getByRole('rowheader').first().waitFor()
-    await inspectPage(page, `departments-${theme}-${width}`)
-    await page.goto(`/console/departments?open=${id}`)
-    await button(page, 'Delete').waitFor()
-    await inspectPage(page, `departments-open-${theme}-${width}`)
-    await button(page, 'Change head').click()
-    await page.getByRole('combobox', { name: 'Head doctor' }).click()
-    await page.getByRole('option', { name: 'No head doctor' }).waitFor()
-    await inspectPage(page, `departments-head-${theme}-${width}`)
-  })
-})

@@ -1,4 +1,4 @@
-/** The overview of the console in a real browser: what needs attention, and the targets of its links. */
+/** The overview of the console in a real browser: the items that need attention, and their links. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { senderTo } from '../payments/scene.ts'
@@ -42,7 +42,7 @@ beforeEach(async () => {
   for (const clinic of [quiet, busy]) await renewAdmin(service, clinic)
 })
 
-/** Creates everything in a clinic that needs attention. */
+/** Creates one case of everything in a clinic that needs attention. */
 async function disturb(clinic: Clinic): Promise<void> {
   const { sql } = service.database
   const { people, departmentId, id, subdomain } = clinic
@@ -107,14 +107,14 @@ const adminOf = (clinic: Clinic) => ({
 const needs = (page: Page) => page.getByRole('region', { name: 'Needs attention' })
 
 describe.skipIf(!CHROMIUM)('the overview page', () => {
-  it('is the start page, and says when nothing needs attention', async () => {
+  it('is the start page, and says if nothing needs attention', async () => {
     const page = await openOverview(adminOf(quiet))
     expect(new URL(page.url()).pathname).toBe('/console/overview')
     await needs(page).getByText('Nothing needs your attention.').waitFor()
     expect(await needs(page).getByRole('listitem').count()).toBe(0)
   })
 
-  it('lists what needs attention, with links to existing pages', async () => {
+  it('lists what needs attention, and each link leads to an existing page', async () => {
     const page = await openOverview(adminOf(busy))
     const lines = await needs(page).getByRole('listitem').allTextContents()
     const expected = [
@@ -135,7 +135,7 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
     expect(new URL(page.url()).pathname).toBe('/console/users/approvals')
   })
 
-  it('shows a superadmin the clinic named in the URL, and the facts of the installation', async () => {
+  it('shows a superadmin the clinic named in the URL, and details of the installation', async () => {
     const person = { ...SUPERADMIN, subdomain: 'platform' }
     const page = await openOverview(person, `/console/t/${busy.id}/overview`)
     await needs(page).getByText('2 people are waiting for approval').waitFor()
@@ -146,7 +146,7 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
     await page.waitForURL(new RegExp(`/t/${busy.id}/users/approvals`))
   })
 
-  it('shows figures, charts, health and the latest changes', async () => {
+  it('shows numbers, charts, the health of the service and the latest changes', async () => {
     const page = await openOverview(adminOf(busy))
     const figures = page.getByRole('region', { name: 'Last 24 hours' })
     for (const name of ['Sign-ins', 'Sign-ins refused', 'Messages delivered', 'Changes'])
@@ -159,7 +159,7 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
     await page.getByRole('complementary').getByText('A user was blocked').first().waitFor()
   })
 
-  it('names the parts that cannot be read, and shows the other parts', async () => {
+  it('names the sections that cannot be loaded, and shows the other sections', async () => {
     await service.database.sql('revoke select on backup_jobs from wardkeep_app')
     try {
       const page = await openOverview(adminOf(busy))

@@ -1,4 +1,7 @@
-/** The console for each role: every link leads to a page of the role, with at most two requests and no flicker. */
+/**
+ * Checks the console for each role. Every link leads to a page that the role may open, and a page makes at most two
+ * requests and does not flicker.
+ */
 import type { Browser, Page, Request } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { ROLES, type Role } from '../../src/lib/roles.ts'
@@ -8,7 +11,9 @@ import { dataShown, openPerson, submitSignIn } from '../support/console-browser.
 import { SUPERADMIN } from '../support/open-service.ts'
 import { openConsole } from './scene.ts'
 
-/** The limit of opened pages. The others are records of lists, like those already opened. */
+/**
+ * The maximum number of pages to open. The remaining pages are records of lists, which resemble those already opened.
+ */
 const MAX_PAGES = 40
 const MAX_REQUESTS = 2
 
@@ -51,7 +56,7 @@ function shapeOf(href: string): string {
   return `${pathname}?${[...searchParams.keys()].sort().join('&')}`
 }
 
-/** Follows every link from the page, and expects a page of the role without fields that cannot be used. */
+/** Follows every link from the page. Expects a page for the role, without fields that the role cannot use. */
 async function followLinks(page: Page): Promise<void> {
   const shapes = new Set<string>()
   const waiting = [page.url(), ...(await linksOf(page))]
@@ -68,12 +73,12 @@ async function followLinks(page: Page): Promise<void> {
   expect(shapes.size).toBeGreaterThan(1)
 }
 
-/** Opens each page of the navigation from another one, with none of its data cached, and expects few requests. */
+/** Opens each page of the navigation from another page, without cached data. Expects few requests. */
 async function countRequests(page: Page): Promise<void> {
   const links = await navigationOf(page).getByRole('link').all()
   for (const [at, link] of links.entries()) {
     const other = links.at(at - 1)
-    // The single page of a role is already open.
+    // The role has a single page, which is already open.
     if (!other || links.length === 1) return
     await page.goto(String(await other.getAttribute('href')))
     await dataShown(page)
@@ -94,7 +99,7 @@ async function countRequests(page: Page): Promise<void> {
 
 describe.skipIf(!CHROMIUM)('the console', () => {
   it.each(ROLES)(
-    'links the role %s only to pages it may use, each with two requests',
+    'shows the role %s links only to permitted pages, each of which loads with two requests',
     async (role) => {
       const page = await openConsoleAs(role)
       await countRequests(page)

@@ -63,7 +63,10 @@ export async function signInAgain(page: Page, user: User, subdomain: string): Pr
 
 type Element = { ownerDocument: { activeElement: unknown } }
 
-/** Waits until an element has the focus. @throws AssertionError when it does not get it */
+/**
+ * Waits until an element has the focus.
+ * @throws AssertionError when the element does not get the focus in time
+ */
 export const isFocused = (target: Locator): Promise<void> =>
   expect
     .poll(() =>

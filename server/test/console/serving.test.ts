@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { INDEX, madeUpConsole, SCRIPT } from '../support/made-up-console.ts'
+import { INDEX, madeUpConsole, SCRIPT } from '../support/fake-console.ts'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
 const get = (url: string, headers: Record<string, string> = {}, at = service) =>
   at.app.server.inject({ url, headers })
 
-describe('a page URL of the console', () => {
+describe('the URL of a console page', () => {
   it.each(['/console', '/console/', '/console/users/approvals', '/console/t/7/users/?open=3'])(
     'returns index.html: %s',
     async (url) => {
@@ -43,12 +43,12 @@ describe('a page URL of the console', () => {
     },
   )
 
-  it('returns a response that neither depends on the URL nor contains it', async () => {
+  it('returns the same response for every URL', async () => {
     const { body } = await get('/console/users?search=<script>secret')
     expect(body).toBe(INDEX)
   })
 
-  it('is the target of redirects from the root path and from links of earlier mails', async () => {
+  it('is the target of redirects from the root path and from links in mails of earlier releases', async () => {
     for (const path of ['/', '/verify-email', '/reset-password', '/invitation']) {
       const { statusCode, headers } = await get(path)
       const target = pathBehind(String(headers.location), path)
@@ -70,7 +70,7 @@ describe('a file of the console', () => {
     ['/console/theme.js', 'text/javascript; charset=utf-8', 'no-cache'],
     ['/console/icon.svg', 'image/svg+xml', 'no-cache'],
     ['/console/index.html', 'text/html; charset=utf-8', 'no-cache'],
-  ])('has its content type, caching and security policy: %s', async (url, type, caching) => {
+  ])('has this content type, caching rule and security policy: %s', async (url, type, caching) => {
     const { statusCode, headers } = await get(url)
     expect(statusCode).toBe(200)
     expect(headers).toMatchObject({
@@ -93,7 +93,7 @@ describe('a file of the console', () => {
     '/console/.vite/manifest.json',
     '/console//clinic.example',
     '/console/users//clinic.example',
-  ])('is answered 404 if it does not exist: %s', async (url) => {
+  ])('gets the response 404 if it does not exist: %s', async (url) => {
     const { statusCode, headers, body } = await get(url)
     expect([statusCode, JSON.parse(body)]).toEqual([
       404,
@@ -117,7 +117,7 @@ describe('a file of the console', () => {
     expect(headers['content-length']).toBe(String(rawPayload.length))
   })
 
-  it('is sent uncompressed if the build contains no smaller variant', async () => {
+  it('is sent uncompressed if the build contains no compressed variant', async () => {
     const { headers } = await get('/console/theme.js', { 'accept-encoding': 'br, gzip' })
     expect(headers['content-encoding']).toBeUndefined()
   })
@@ -142,7 +142,7 @@ describe('a client with a cached file of the console', () => {
   })
 })
 
-it('a HEAD request gets the headers of GET', async () => {
+it('a HEAD request for a console file gets the headers of GET', async () => {
   for (const url of ['/console', '/console/users', ASSET, '/console/nothing.js']) {
     const headers = { 'accept-encoding': 'br' }
     const head = await service.app.server.inject({ method: 'HEAD', url, headers })
@@ -153,7 +153,7 @@ it('a HEAD request gets the headers of GET', async () => {
   }
 })
 
-it('a client gets compressed files over a real connection', async () => {
+it('a client gets compressed console files over a real connection', async () => {
   const { port } = service.app.server.server.address() as AddressInfo
   const bytes = await new Promise<Buffer>((resolve, reject) => {
     const headers = { 'accept-encoding': 'br' }
@@ -166,7 +166,7 @@ it('a client gets compressed files over a real connection', async () => {
   expect(brotliDecompressSync(bytes).toString()).toBe(SCRIPT)
 })
 
-describe('with a path prefix in PUBLIC_URL, the service', () => {
+describe('the service with a path prefix in PUBLIC_URL', () => {
   it('adds the prefix to the file URLs in index.html', async () => {
     const { body, headers } = await get('/console', { 'accept-encoding': 'br' }, behindPrefix)
     const addresses = [...body.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address]) => address)
@@ -180,14 +180,14 @@ describe('with a path prefix in PUBLIC_URL, the service', () => {
     expect(headers.etag).not.toBe((await get('/console')).headers.etag)
   })
 
-  it('serves everything else unchanged', async () => {
+  it('serves all other files unchanged', async () => {
     const accepted = { 'accept-encoding': 'br' }
     const [one, other] = [await get(ASSET, accepted), await get(ASSET, accepted, behindPrefix)]
     expect(other.rawPayload).toEqual(one.rawPayload)
   })
 })
 
-it('a service without a built console answers 503 with an explanation, and serves the API', async () => {
+it('a service without a built console answers console requests with 503 and an explanation, and serves the API', async () => {
   for (const url of ['/console', '/console/users', ASSET]) {
     const { statusCode, headers, body } = await get(url, {}, unbuilt)
     expect([statusCode, headers['content-type']]).toEqual([503, 'text/plain; charset=utf-8'])

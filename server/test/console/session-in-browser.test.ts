@@ -1,4 +1,4 @@
-/** The session of the console in a real browser: the location of its secrets, its tabs, its idle limit and its end. */
+/** The session of the console in a real browser: where its secrets are stored, its tabs, its idle limit and its end. */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MINUTE, SECOND } from '../../src/lib/clock.ts'
@@ -44,7 +44,7 @@ async function signInAt(page: Page, path = '/console'): Promise<void> {
 }
 
 async function signOutOf(page: Page): Promise<void> {
-  // The page shows the sign-in form before the service has ended the session.
+  // Waits for this response, because the page shows the sign-in form before the service has ended the session.
   const ended = page.waitForResponse((answer) => answer.request().method() === 'DELETE')
   await page.getByRole('button', { name: user.email }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
@@ -66,7 +66,7 @@ const readable = (page: Page): Promise<string> =>
   })()`)
 
 describe.skipIf(!CHROMIUM)('a session of the console', () => {
-  it('stores its tokens where scripts cannot read them', async () => {
+  it('keeps its tokens where scripts cannot read them', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await signInAt(page)
@@ -134,7 +134,7 @@ describe.skipIf(!CHROMIUM)('a session of the console', () => {
     await expect.poll(() => person.context.cookies()).toEqual([])
   })
 
-  it('changes to the new person in every tab when another person signs in', async () => {
+  it('changes to another person in every tab when that person signs in', async () => {
     const another = await newColleague(service, clinic, 'doctor')
     const person = await openPerson(browser, base)
     const [page, other] = [await person.newTab(), await person.newTab()]
@@ -149,7 +149,7 @@ describe.skipIf(!CHROMIUM)('a session of the console', () => {
     expect(await other.content()).not.toContain(user.email)
   })
 
-  it('starts with the requested page after sign-in, but never with another site', async () => {
+  it('starts on the requested page after sign-in, but never on another site', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await page.goto('/console/account?tab=sessions')
@@ -174,7 +174,7 @@ describe.skipIf(!CHROMIUM)('a session of the console', () => {
 })
 
 describe.skipIf(!CHROMIUM)('the idle limit of the console', () => {
-  it('shows a warning for a minute, then clears the page, even after the computer slept', async () => {
+  it('shows a warning for a minute, then hides all data, even after the computer was asleep', async () => {
     const person = await openPerson(browser, base)
     const page = await person.newTab()
     await page.clock.install()
@@ -195,7 +195,7 @@ describe.skipIf(!CHROMIUM)('the idle limit of the console', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('a page whose files a new release has replaced', () => {
+describe.skipIf(!CHROMIUM)('a page whose files were replaced by a new release', () => {
   it('reloads the console and then shows the requested page', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(404)
@@ -210,7 +210,7 @@ describe.skipIf(!CHROMIUM)('a page whose files a new release has replaced', () =
   })
 })
 
-describe.skipIf(!CHROMIUM)('while the service refuses requests temporarily, the console', () => {
+describe.skipIf(!CHROMIUM)('the console, while the service refuses requests temporarily,', () => {
   it('shows a countdown after too many sign-in attempts', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(401, 429)
@@ -227,7 +227,7 @@ describe.skipIf(!CHROMIUM)('while the service refuses requests temporarily, the 
       .waitFor()
   })
 
-  it('shows one calm banner during a restore, and signs nobody out', async () => {
+  it('shows one banner during a restore, and signs nobody out', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(503)
     const page = await person.newTab()
@@ -247,7 +247,7 @@ describe.skipIf(!CHROMIUM)('while the service refuses requests temporarily, the 
     await signedIn(page)
   })
 
-  it('signs nobody out until the service has ended the session, and then clears the page', async () => {
+  it('signs nobody out until the service has ended the session, and then hides all data', async () => {
     const person = await openPerson(browser, base)
     person.expectStatus(401)
     const page = await person.newTab()

@@ -39,7 +39,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 const nameField = (page: Page) => page.getByRole('textbox', { name: 'Name' })
 
 describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
-  it('saves only the changed settings, and keeps concurrent changes of other admins', async () => {
+  it('saves only the changed settings, and keeps changes that other admins save at the same time', async () => {
     await change({ colour: 'teal', idle_minutes: 20 })
     const { page } = await openSettings()
     await nameField(page).fill('Clinic of the North')
@@ -63,7 +63,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     expect(await button(page, 'Discard changes').count()).toBe(0)
   })
 
-  it('sees after saving which settings other admins changed, and does not revert them', async () => {
+  it('sees after saving which settings other admins changed, and does not overwrite them', async () => {
     const { page } = await openSettings()
     await nameField(page).fill('Clinic one')
     await change({ registration: 'open', listed: false })
@@ -106,7 +106,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     await page.getByRole('heading', { name: 'Set up your second factor' }).waitFor()
   })
 
-  it('sees next to the field what is wrong', async () => {
+  it('sees each error next to its field', async () => {
     const { page } = await openSettings()
     await page.getByLabel(/^Minutes until/).fill('61')
     await nameField(page).fill('')
@@ -120,7 +120,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     expect((await saved()).name).toBe('Clinic north')
   })
 
-  it('is asked before leaving with unsaved changes', async () => {
+  it('has to confirm before leaving with unsaved changes', async () => {
     const { page } = await openSettings()
     await nameField(page).fill('Half')
     await page.getByRole('link', { name: 'Departments' }).click()
@@ -142,7 +142,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('for other readers, the settings page', () => {
+describe.skipIf(!CHROMIUM)('the settings page, for other roles,', () => {
   it('shows an auditor the settings as text', async () => {
     await change({ require_totp: ['admin'], idle_minutes: 7, listed: false })
     const { page } = await openAs(scene, scene.clinic.people.auditor, { at: '/settings' })
@@ -152,7 +152,7 @@ describe.skipIf(!CHROMIUM)('for other readers, the settings page', () => {
     expect(await page.locator('main').locator('input, select').count()).toBe(0)
   })
 
-  it('lets a superadmin change the clinic named in the URL, and ignores malformed parameters', async () => {
+  it('lets a superadmin change the clinic named in the URL, and ignores malformed URL parameters', async () => {
     const { page } = await openAs(scene, scene.root, {
       at: `/t/${scene.clinic.id}/settings`,
       subdomain: 'platform',
@@ -168,19 +168,22 @@ describe.skipIf(!CHROMIUM)('for other readers, the settings page', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  it('the settings page is accessible and fits the window', async () => {
-    await change({ [`custom_${'x'.repeat(150)}`]: 1 })
-    const { page } = await openAs(scene, scene.clinic.people.admin, {
-      at: '/settings',
-      colorScheme: theme,
-      viewport: { width, height: 800 },
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    it('the settings page is accessible and fits the window', async () => {
+      await change({ [`custom_${'x'.repeat(150)}`]: 1 })
+      const { page } = await openAs(scene, scene.clinic.people.admin, {
+        at: '/settings',
+        colorScheme: theme,
+        viewport: { width, height: 800 },
+      })
+      await page.getByRole('checkbox', { name: 'Doctor' }).check()
+      await page.getByText('1 doctor has none yet.').waitFor()
+      await inspectPage(page, `settings-${theme}-${width}`)
+      await button(page, 'Save settings').click()
+      await page.getByRole('alertdialog').waitFor()
+      await inspectPage(page, `settings-require-${theme}-${width}`)
     })
-    await page.getByRole('checkbox', { name: 'Doctor' }).check()
-    await page.getByText('1 doctor has none yet.').waitFor()
-    await inspectPage(page, `settings-${theme}-${width}`)
-    await button(page, 'Save settings').click()
-    await page.getByRole('alertdialog').waitFor()
-    await inspectPage(page, `settings-require-${theme}-${width}`)
-  })
-})
+  },
+)

@@ -1,4 +1,7 @@
-/** The pages about users in a real browser: their URLs, the keyboard, and the effect of each action in the service. */
+/**
+ * The pages about users in a real browser: their URLs, the use of the keyboard, and the effect of each action in the
+ * service.
+ */
 import type { Browser, Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { register } from '../accounts/people.ts'
@@ -19,7 +22,7 @@ import { openService, type Service } from '../support/service.ts'
 
 const NURSES = 24
 const LONG_NAME = 'W'.repeat(200)
-/** Names in every form that has broken a page before. */
+/** Names of every kind that has broken a page before. */
 const HOSTILE_NAMES = [
   '<img src=x onerror="document.title=1">',
   LONG_NAME,
@@ -100,7 +103,7 @@ const panelOf = (page: Page, name: string) => page.getByRole('complementary', { 
 const toast = (page: Page, text: string) => page.getByRole('status').getByText(text)
 
 describe.skipIf(!CHROMIUM)('the URL of the list of users', () => {
-  it('keeps filters, order, page, the open user and the tab after a reload and after going back', async () => {
+  it('keeps filters, order, page, the open user and the tab after a reload and after going back in the history', async () => {
     const { page } = await openAt('/users')
     await page.getByLabel('Role', { exact: true }).selectOption('Nurse')
     await page.getByRole('columnheader', { name: 'E-mail' }).getByRole('button').click()
@@ -126,7 +129,7 @@ describe.skipIf(!CHROMIUM)('the URL of the list of users', () => {
     await page.getByText(/^1–20 /).waitFor()
   })
 
-  it('still shows the name of the filtered department after a reload, and can clear every filter', async () => {
+  it('keeps the department filter after a reload, with the name of the department, and can clear every filter', async () => {
     const { page } = await openAt('/users?status=active&factor=off&search=nurse')
     const department = page.getByRole('combobox', { name: 'Department' })
     await department.click()
@@ -181,7 +184,7 @@ describe.skipIf(!CHROMIUM)('the URL of the list of users', () => {
     }
   })
 
-  it('gets a message if its user, page or position does not exist', async () => {
+  it('leads to a message if its user, page or position does not exist', async () => {
     const { page, person } = await openAt('/users')
     person.expectStatus(404, 422)
     await page.goto('/console/users?open=999999999')
@@ -196,7 +199,7 @@ describe.skipIf(!CHROMIUM)('the URL of the list of users', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('an administrator, by keyboard alone,', () => {
+describe.skipIf(!CHROMIUM)('an administrator who uses only the keyboard', () => {
   it('finds a user, opens the record and changes the role', async () => {
     const user = await newColleague(service, clinic, 'nurse')
     const { page } = await openAt('/users')
@@ -215,7 +218,7 @@ describe.skipIf(!CHROMIUM)('an administrator, by keyboard alone,', () => {
     await waitForFocus(page, rowOf(page, user.email))
   })
 
-  it('blocks a user and undoes it', async () => {
+  it('blocks a user and undoes the block', async () => {
     const user = await newColleague(service, clinic, 'nurse')
     const { page } = await openAt(`/users?open=${user.id}`)
     await pressOn(page, button(page, 'Block'))
@@ -229,7 +232,7 @@ describe.skipIf(!CHROMIUM)('an administrator, by keyboard alone,', () => {
     expect(await userOf(user.id)).toMatchObject({ status: 'active' })
   })
 
-  it('finds a person from anywhere and opens the record', async () => {
+  it('finds a person from any page and opens the record', async () => {
     const { page } = await openAt('/account')
     await page.keyboard.press('Control+k')
     await page.keyboard.type('Nurse 17')
@@ -240,7 +243,7 @@ describe.skipIf(!CHROMIUM)('an administrator, by keyboard alone,', () => {
 })
 
 describe.skipIf(!CHROMIUM)('an administrator who changes users', () => {
-  it('blocks several people one by one, sees who was refused, and can undo it', async () => {
+  it('blocks several people one after another, sees who was refused, and undoes the blocks', async () => {
     const { page, person } = await openAt('/users?search=north.test&role=admin')
     const other = await newColleague(service, clinic, 'admin')
     const gone = await newColleague(service, clinic, 'admin')
@@ -274,7 +277,7 @@ describe.skipIf(!CHROMIUM)('an administrator who changes users', () => {
     expect(await page.getByText('20 chosen').count()).toBe(0)
   })
 
-  it('adds a user with a password, and another by invitation', async () => {
+  it('adds a user with a password, and another user by invitation', async () => {
     const { page } = await openAt('/users')
     for (const way of ['password', 'invitation']) {
       const email = `${fresh(way)}@north.test`
@@ -298,7 +301,7 @@ describe.skipIf(!CHROMIUM)('an administrator who changes users', () => {
     }
   })
 
-  it('edits a user, moves them, signs them out and deletes them', async () => {
+  it('edits a user, moves the user, signs the user out and deletes the user', async () => {
     const user = await newColleague(service, clinic, 'nurse')
     const { page } = await openAt(`/users?open=${user.id}&tab=sessions`)
     const panel = panelOf(page, user.email)
@@ -331,8 +334,8 @@ describe.skipIf(!CHROMIUM)('an administrator who changes users', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM)('for other readers, the list of users', () => {
-  it('shows the list and the panel to auditors without actions', async () => {
+describe.skipIf(!CHROMIUM)('the list of users, for other roles,', () => {
+  it('shows auditors the list and the panel without actions', async () => {
     const { page } = await openAt(`/users?open=${clinic.people.nurse.id}`, clinic.people.auditor)
     const panel = panelOf(page, 'nurse of north')
     await panel.getByText('Last sign-in').waitFor()
@@ -355,30 +358,33 @@ describe.skipIf(!CHROMIUM)('for other readers, the list of users', () => {
   })
 })
 
-describe.skipIf(!CHROMIUM).each(LOOKS)('in the $theme theme at $width px', ({ theme, width }) => {
-  it('every page about users is accessible and fits the window', async () => {
-    const looks = { colorScheme: theme, viewport: { width, height: 800 } }
-    await registerPerson()
-    const { page } = await openAt('/users?sort=-full_name', clinic.people.admin, looks)
-    const inspect = (name: string) => inspectPage(page, `users-${name}-${theme}-${width}`)
-    await rowOf(page, LONG_NAME).waitFor()
-    await inspect('list')
-    const { id } = await findByEmail('hostile1@north.test')
-    await page.goto(`/console/users?sort=-full_name&open=${id}&tab=history`)
-    await page.getByText('A user was created').waitFor()
-    await inspect('panel')
-    await button(page, 'Block').click()
-    await page.getByText('Not signed in anywhere now.').waitFor()
-    await inspect('block')
-    await page.goto('/console/users/approvals')
-    await page
-      .getByRole('button', { name: /^Approve applicant/ })
-      .first()
-      .waitFor()
-    await inspect('approvals')
-    await page.goto('/console/users')
-    await button(page, 'Add user').click()
-    await page.getByRole('dialog', { name: 'Add user' }).waitFor()
-    await inspect('add')
-  })
-})
+describe.skipIf(!CHROMIUM).each(LOOKS)(
+  'in the $theme theme at a width of $width px',
+  ({ theme, width }) => {
+    it('every page about users is accessible and fits the window', async () => {
+      const looks = { colorScheme: theme, viewport: { width, height: 800 } }
+      await registerPerson()
+      const { page } = await openAt('/users?sort=-full_name', clinic.people.admin, looks)
+      const inspect = (name: string) => inspectPage(page, `users-${name}-${theme}-${width}`)
+      await rowOf(page, LONG_NAME).waitFor()
+      await inspect('list')
+      const { id } = await findByEmail('hostile1@north.test')
+      await page.goto(`/console/users?sort=-full_name&open=${id}&tab=history`)
+      await page.getByText('A user was created').waitFor()
+      await inspect('panel')
+      await button(page, 'Block').click()
+      await page.getByText('Not signed in anywhere now.').waitFor()
+      await inspect('block')
+      await page.goto('/console/users/approvals')
+      await page
+        .getByRole('button', { name: /^Approve applicant/ })
+        .first()
+        .waitFor()
+      await inspect('approvals')
+      await page.goto('/console/users')
+      await button(page, 'Add user').click()
+      await page.getByRole('dialog', { name: 'Add user' }).waitFor()
+      await inspect('add')
+    })
+  },
+)

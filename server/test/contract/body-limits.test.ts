@@ -23,7 +23,7 @@ let root: Person
 let clinic: Clinic
 
 beforeAll(async () => {
-  // Notifications of a provider that is not configured have a lower limit.
+  // The service configures the providers, because notifications of a provider without configuration have a lower limit.
   service = await openService({ config: settingsOf(await openPaygateApi()) })
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'limits')
@@ -46,17 +46,17 @@ const WRITES = Object.entries(document.paths).flatMap(([path, methods]) =>
     .map(([method, described]) => ({ method: method.toUpperCase(), path, described })),
 )
 
-/** Returns an invalid JSON body of `bytes`, so that no operation has an effect. */
+/** Returns an invalid JSON body of this size. An invalid body keeps the operations from having an effect. */
 const bodyOf = (bytes: number) => '{'.padEnd(bytes, ' ')
 
-/** Operations called by providers, with the KiB that their bodies may have. */
+/** The operations that providers call, with the maximum size of their bodies in KiB. */
 const OF_PROVIDERS: Record<string, number> = {
   receiveCardnetNotification: 256,
   receivePaygateNotification: 256,
   receiveMessengerUpdate: 128,
 }
 
-test('each operation has its documented body limit: 16 KiB without a token, 128 KiB for free-form objects, else 64 KiB', () => {
+test('each operation documents its body limit: 16 KiB without a token, 128 KiB for free-form objects, else 64 KiB', () => {
   for (const { described } of WRITES) {
     const isFreeForm = FREE_FORM.includes(described.operationId)
     const isOpen = described.security.length === 0
@@ -71,7 +71,7 @@ test('each operation has its documented body limit: 16 KiB without a token, 128 
 
 describe('the documented body limit', () => {
   test.each(WRITES.map((write) => [write.described.operationId, write] as const))(
-    'is enforced for %s: one more byte is 413, and the answer gives the limit',
+    'is enforced for %s: a body with one more byte gets 413, and the response names the limit',
     async (_, { method, path, described }) => {
       const limit = described['x-body-limit'] ?? 0
       const url = path.replaceAll(/\{\w+\}/g, '999999')

@@ -18,27 +18,27 @@ beforeAll(async () => {
 const takesInput = (op: AnyOperation): boolean =>
   Boolean(op.params ?? op.query ?? (op.body && !takesBytes(op))) || Boolean(op.refusesInput)
 
-describe('the table of operations', () => {
+describe('the table of operations in the test', () => {
   test('contains each of the 63 operations of the specification once', () => {
     expect(new Set(SPECIFIED.map(nameOf)).size).toBe(63)
     expect(SPECIFIED).toHaveLength(63)
   })
 
-  test('lists each added operation once', () => {
+  test('lists each operation that was added later once', () => {
     const names = [...SPECIFIED, ...ADDED].map(nameOf)
     expect(new Set(names).size).toBe(names.length)
   })
 })
 
 describe('the routes of the service', () => {
-  test('match the implemented rows of the table, with HEAD for every GET', () => {
+  test('are the implemented rows of the table, plus HEAD for every GET', () => {
     const heads = BUILT.filter((row) => row.method === 'GET').map((row) => `HEAD ${row.path}`)
     expect(routes.toSorted()).toEqual([...BUILT.map(nameOf), ...heads].sort())
   })
 })
 
 describe('the operations of the service', () => {
-  test('match the implemented rows of the table', () => {
+  test('are the implemented rows of the table', () => {
     expect(service.app.operations.map(nameOf).toSorted()).toEqual(BUILT.map(nameOf).sort())
   })
 
@@ -60,11 +60,11 @@ describe('the operations of the service', () => {
   })
 })
 
-describe('a call without a token', () => {
+describe('a call without a valid token', () => {
   const protectedRows = BUILT.filter((row) => row.auth === 'bearer')
 
   test.each(protectedRows)(
-    '$method $path is answered 401 with a WWW-Authenticate challenge',
+    'gets 401 with a WWW-Authenticate challenge: $method $path',
     async (row) => {
       const answer = await service.call(row.method, row.path.replaceAll(/\{\w+\}/g, '1'))
       expect(answer).toMatchObject({
@@ -75,12 +75,15 @@ describe('a call without a token', () => {
     },
   )
 
-  test.each(protectedRows)('$method $path reports a malformed token as invalid', async (row) => {
-    const path = row.path.replaceAll(/\{\w+\}/g, '1')
-    const answer = await service.call(row.method, path, { token: 'not.a.token' })
-    expect(answer.status).toBe(401)
-    expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
-  })
+  test.each(protectedRows)(
+    'gets 401 that calls a malformed token invalid: $method $path',
+    async (row) => {
+      const path = row.path.replaceAll(/\{\w+\}/g, '1')
+      const answer = await service.call(row.method, path, { token: 'not.a.token' })
+      expect(answer.status).toBe(401)
+      expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
+    },
+  )
 
   test('is accepted by the operations that need no token', async () => {
     for (const row of BUILT.filter((open) => open.auth === 'none')) {

@@ -1,4 +1,4 @@
-/** `/docs` is self-contained: the service serves every file it names, under a strict policy. */
+/** The page `/docs` is self-contained. The service serves every file that the page names, under a strict policy. */
 import { beforeAll, expect, test } from 'vitest'
 import { pathBehind } from '../support/prefix-proxy.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 const get = (url: string) => service.app.server.inject({ url })
 
-test('the API documentation page names only existing files of the service, also behind a prefix', async () => {
+test('the API documentation page names only existing files of the service, behind a path prefix too', async () => {
   const page = await get('/docs')
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8')
   const named = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name = '']) =>
@@ -45,7 +45,7 @@ test('the API documentation page allows scripts and requests only to the service
   }
 })
 
-test("the API documentation page loads the service's own document, and no external validator", async () => {
+test('the API documentation page loads the OpenAPI document of the service, and no external validator', async () => {
   const { body } = await get('/docs/static/open.js')
   expect(body).toContain("url: 'openapi.json'")
   expect(body).toContain('validatorUrl: null')

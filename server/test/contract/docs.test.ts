@@ -1,4 +1,4 @@
-/** Compares the table of docs/reference/api.md with the built operations and with the contract. */
+/** Compares the table in docs/reference/api.md with the service's operations and with the contract. */
 import { readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { TenantChange } from '../../src/features/tenants/tenants.schema.ts'
@@ -31,13 +31,13 @@ const WHO: Record<string, string> = {
   admin: 'admins',
   superadmin: 'superadmin',
 }
-/** Statuses that any operation, or any write, can return. The page lists them once. */
+/** Statuses that any operation or any write can return. The page lists them only once. */
 const COMMON = [400, 415, 417, 429, 500, 503]
 const isCommon = (op: AnyOperation, status: number) =>
   !op.refusals?.some((code) => code !== 'overloaded' && PROBLEMS[code][0] === status) &&
   (COMMON.includes(status) ||
     (status === 409 && op.method !== 'GET') ||
-    // An unknown query parameter, if the operation has no other input.
+    // An operation without other input returns 422 only for an unknown query parameter.
     (status === 422 && !op.params && !op.query && !op.body))
 
 let page: string
@@ -82,7 +82,7 @@ function orderOf(op: AnyOperation): string | undefined {
   return sort_by && `\`${sort_by.default}\` ${direction}`
 }
 
-/** Returns the lists for which the page gives an order, with that order. */
+/** Returns the lists for which the page states an order, with that order. */
 function toldOrders(page: string): string[][] {
   const [, first, others = ''] =
     /^By default, lists are sorted by (.+?)\. (.+?)\n\n/ms.exec(page) ?? []
@@ -141,14 +141,14 @@ test('docs/reference/api.md lists exactly the tenant settings that the service r
 })
 
 describe('the table of docs/reference/api.md', () => {
-  test('has each of the 63 specified operations and each added operation once', () => {
+  test('has each of the 63 specified operations and each later operation once', () => {
     expect(told.map((row) => row.name).toSorted()).toEqual(
       [...SPECIFIED, ...ADDED].map(nameOf).sort(),
     )
   })
 
   test.each([...SPECIFIED, ...ADDED].map((row) => ({ ...row, name: nameOf(row) })))(
-    '$name: its success status and whether it needs a token',
+    'states the success status and the need for a token: $name',
     (row) => {
       const found = rowOf(row.name)
       expect(found?.success).toBe(row.success)
@@ -157,7 +157,7 @@ describe('the table of docs/reference/api.md', () => {
     },
   )
 
-  test.each(BUILT.map(nameOf))('%s: its callers, its input and its statuses', (name) => {
+  test.each(BUILT.map(nameOf))('states the callers, the input and the statuses: %s', (name) => {
     const op = operations.find((op) => nameOf(op) === name) as AnyOperation
     const { who, input, others } = rowOf(name) ?? {}
     expect({ who, input, others }).toEqual({

@@ -226,6 +226,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/auth/refresh', TOKENS],
   ['POST /api/console/session', CONSOLE_TOKENS],
   ['POST /api/console/session/refresh', CONSOLE_TOKENS],
+  ['POST /api/console/session/confirm', { confirmed_until: 'time' }],
   ['POST /api/auth/logout', MESSAGE],
   ['POST /api/auth/register', USER],
   ['POST /api/auth/resend-verification', MESSAGE],
@@ -280,7 +281,7 @@ function kindOf(value: unknown): Kind {
   return typeof value as Kind
 }
 
-/** Returns the kind of each field. Uses the expected kinds if the value has one of them. */
+/** Returns the kind of each field. If the value matches one of the expected kinds, returns the expected kinds. */
 function kindsOf(record: Record<string, unknown>, fields: Fields): Fields {
   const told = Object.entries(record).map(([name, value]) => {
     const [kind, allowed] = [kindOf(value), fields[name]]
@@ -297,18 +298,18 @@ beforeAll(async () => {
 
 const bodyOf = (name: string) => steps.find((step) => step.name === name)?.answer.body
 
-describe('a response has exactly its documented fields', () => {
+describe('a response has exactly its documented fields:', () => {
   test.each(RECORDS)('%s', (name, fields) => {
     expect(kindsOf(bodyOf(name), fields)).toEqual(fields)
   })
 
-  test.each(ARRAYS)('%s, in each element', (name, fields) => {
+  test.each(ARRAYS)('%s, in each element of the list', (name, fields) => {
     const list: Record<string, unknown>[] = bodyOf(name)
     expect(list.length).toBeGreaterThan(0)
     for (const record of list) expect(kindsOf(record, fields)).toEqual(fields)
   })
 
-  test.each(PAGES)('%s, as a page and in each item', (name, fields) => {
+  test.each(PAGES)('%s, in the page and in each item', (name, fields) => {
     const page = bodyOf(name)
     expect(kindsOf(page, LIST)).toEqual(LIST)
     expect(page.items.length).toBeGreaterThan(0)
@@ -317,7 +318,7 @@ describe('a response has exactly its documented fields', () => {
 })
 
 describe('a response never contains', () => {
-  test('a password, its hash or a token, except in the token response', () => {
+  test('a password, its hash or a token, except in responses that issue tokens', () => {
     for (const { name, answer } of steps) {
       const text = JSON.stringify(answer.body ?? null)
       if (name === 'GET /openapi.json') continue
@@ -325,7 +326,8 @@ describe('a response never contains', () => {
         name,
         false,
       ])
-      const hasTokens = /^POST \/api\/(auth\/login|auth\/refresh|console\/session.*)$/.test(name)
+      const hasTokens =
+        /^POST \/api\/(auth\/login|auth\/refresh|console\/session(\/refresh)?)$/.test(name)
       expect([name, /"(access|refresh)_token"/.test(text)]).toEqual([name, hasTokens])
     }
   })

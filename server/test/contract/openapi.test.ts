@@ -1,4 +1,4 @@
-/** The OpenAPI document: as committed, complete, and consistent with the answers of the service. */
+/** The OpenAPI document matches the committed file, is complete, and is consistent with the answers of the service. */
 import { readFile } from 'node:fs/promises'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -58,7 +58,7 @@ function responsesOf(op: { method: string; path: string }): [status: string, Res
 }
 
 describe('the OpenAPI document', () => {
-  test('is served exactly as the committed file', async () => {
+  test('is identical to the committed file', async () => {
     const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
     expect(document).toEqual(JSON.parse(committed))
     expect(document.openapi).toBe('3.1.0')
@@ -79,7 +79,7 @@ describe('the OpenAPI document', () => {
       ])
   })
 
-  test('gives each status except 204 and 304 a body, and each response the request ID header', () => {
+  test('gives every status except 204 and 304 a body, and every response the request ID header', () => {
     for (const op of service.app.operations)
       for (const [status, response] of responsesOf(op)) {
         expect([op.id, status, response.content !== undefined]).toEqual([
@@ -132,7 +132,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('has status 422 for every operation except those that accept any body and any query', () => {
+  test('lists the status 422 for every operation except those that accept any body and any query', () => {
     for (const row of BUILT) {
       const described = describedOf(row)
       const takesAny = JSON.stringify(described).includes('"*/*"')
@@ -145,8 +145,8 @@ describe('the OpenAPI document', () => {
 })
 
 /**
- * Steps that declare actions and record none: a dry run of a restore, a `/start` in a chat, and a refresh of the
- * console within a minute.
+ * Steps whose operations declare actions but record none in this walk. They are a dry run of a restore, a `/start` in a
+ * chat, and a refresh of the console within a minute.
  */
 const SILENT = [
   'POST /api/admin/backup/restore',
@@ -187,14 +187,14 @@ describe('a test client that calls every operation', () => {
     expect([...new Set(steps.map((step) => step.name))].sort()).toEqual(BUILT.map(nameOf).sort())
   })
 
-  test('gets the success status of the contract', () => {
+  test("gets the success status of each operation's contract", () => {
     const expected = BUILT.map((row) => [nameOf(row), row.success]).sort()
     expect(steps.map((step) => [step.name, step.answer.status]).sort()).toEqual(expected)
   })
 
-  test("gets bodies that match the document's schemas, and the examples match them too", () => {
+  test('gets bodies that match the schemas of the document, as do the examples', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true })
-    // ajv-formats is CommonJS; its types hide that the import is the function itself.
+    // ajv-formats is CommonJS; its types do not show that the import is the function itself.
     ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
     // Formats that ajv-formats does not know.
     for (const format of ['idn-email', 'date-or-time']) ajv.addFormat(format, true)
@@ -218,12 +218,12 @@ describe('a test client that calls every operation', () => {
     }
   })
 
-  test('sends the documented examples, replacing only IDs, secrets and unique names', () => {
+  test('sends the documented examples, and replaces only IDs, secrets and unique names in them', () => {
     for (const { name, filled } of steps)
       expect([name, filled.filter((field) => !REPLACED.has(field))]).toEqual([name, []])
   })
 
-  test('gets the fields and types of the documented example', () => {
+  test('gets the same fields and types as in the documented example', () => {
     for (const { name, answer } of steps) {
       const [schema] = service.app.operations
         .filter((op) => nameOf(op) === name)
@@ -246,7 +246,7 @@ describe('a test client that calls every operation', () => {
     }
   })
 
-  test('causes exactly the audit entries that the operation declares', async () => {
+  test('causes exactly the audit log entries that each operation declares', async () => {
     const entries = await service.database.sql<{ request_id: string; action: string }>(
       'select request_id::text, action from journal where request_id is not null',
     )
@@ -262,7 +262,7 @@ describe('a test client that calls every operation', () => {
     }
   })
 
-  test('causes entries about the resource types that the registry derives', async () => {
+  test('causes audit log entries about the resource types that the registry derives', async () => {
     const entries = await service.database.sql<{ action: Action; resource_type: string }>(
       'select distinct action, resource_type from journal order by action',
     )
@@ -271,7 +271,7 @@ describe('a test client that calls every operation', () => {
       expect([action, resource_type]).toEqual([action, resourceTypeOf(action)])
   })
 
-  test('gets JSON in UTF-8, a file with its type, or nothing with 204', () => {
+  test('gets JSON in UTF-8, a file with its content type, or no body with 204', () => {
     for (const { name, answer } of steps)
       expect([name, answer.headers['content-type'], answer.body === undefined]).toEqual(
         answer.status === 204

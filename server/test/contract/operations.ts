@@ -1,6 +1,6 @@
 /** The contract as data: every operation of the specification, and the added ones. */
 
-/** Returns whether the operation needs a bearer token. */
+/** Whether the operation needs a bearer token. */
 export type Auth = 'none' | 'bearer'
 
 export interface Row {
@@ -10,7 +10,7 @@ export interface Row {
   success: number
   /** Whether it has path, query or body parameters, and so can answer 422. */
   input: boolean
-  /** The status for an empty call, if it is neither the success nor 422. */
+  /** The status of a call without input, if it is neither the success status nor 422. */
   bare?: number
 }
 
@@ -94,7 +94,7 @@ export const SPECIFIED: readonly Row[] = [
   bearer('DELETE', '/api/webhooks/{webhook_id}', 204, 'input'),
   bearer('POST', '/api/webhooks/{webhook_id}/test', 200, 'input'),
 
-  // The service refuses unsigned requests and other bodies without processing them.
+  // The service rejects unsigned requests and invalid bodies without processing them.
   { ...open('POST', '/webhooks/cardnet', 200, 'input'), bare: 400 },
   { ...open('POST', '/webhooks/paygate', 200, 'plain'), bare: 400 },
 ]
@@ -122,6 +122,7 @@ export const ADDED: readonly Row[] = [
   open('POST', '/api/console/session', 200, 'input'),
   open('POST', '/api/console/session/refresh', 200, 'input'),
   open('DELETE', '/api/console/session', 204, 'input'),
+  bearer('POST', '/api/console/session/confirm', 200, 'input'),
   open('GET', '/api/console/welcome', 200, 'plain'),
   bearer('GET', '/api/webhooks/events', 200, 'plain'),
   bearer('GET', '/api/webhooks/{webhook_id}/deliveries', 200, 'input'),
@@ -147,7 +148,7 @@ export const ADDED: readonly Row[] = [
   bearer('GET', '/api/patients/{patient_id}/accesses', 200, 'input'),
   bearer('GET', '/api/patients/{patient_id}/export', 200, 'input'),
   bearer('GET', '/api/admin/encryption/status', 200, 'plain'),
-  // The path does not exist while the bot polls for updates.
+  // The path exists only with a bot that uses a webhook, not with a bot that polls for updates.
   { ...open('POST', '/webhooks/messenger', 200, 'input'), bare: 404 },
   open('GET', '/.well-known/jwks.json', 200, 'plain'),
   open('GET', '/healthz', 200, 'plain'),

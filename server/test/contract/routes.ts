@@ -6,7 +6,7 @@ const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
 /** The console, the documentation, and redirects from former addresses of pages. */
 const PAGES = /^\/($|console|docs|verify-email$|reset-password$|invitation$)/
 
-/** Returns `METHOD path` of every route, with `{name}` for parameters, without the pages. */
+/** Returns `METHOD path` of every route except the pages, with `{name}` for parameters. */
 export function servedRoutes(app: App): string[] {
   const branch: string[] = []
   const routes: string[] = []

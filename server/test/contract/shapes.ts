@@ -9,7 +9,7 @@ interface Keywords {
 }
 
 /**
- * Returns the paths at which `one` and `other` differ in shape. Null matches every type, an empty list
+ * Returns the paths at which `one` and `other` differ in shape. Null matches every type, and an empty list matches
  * every list. A field that the schema makes optional may be present in only one of them.
  */
 export function differences(schema: TSchema, one: unknown, other: unknown, at = ''): string[] {

@@ -1,4 +1,4 @@
-/** Calls every built operation once, successfully, as on the first day of an installation. */
+/** Calls every operation once, successfully, in the order of the first day of an installation. */
 
 import { botConfig } from '../messenger/scene.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
@@ -12,12 +12,12 @@ import { nameOf } from './operations.ts'
 export interface Step {
   /** `METHOD path`, as in the contract's rows. */
   name: string
-  /** The replaced fields of the example. */
+  /** The fields of the example that the walk replaced. */
   filled: string[]
   answer: Answer
 }
 
-/** A service on which every operation can succeed: with a bot that receives the chat messages. */
+/** A service on which every operation can succeed. Its bot server receives the chat messages. */
 export interface Walkable {
   service: Service
   bot: BotServer
@@ -35,7 +35,7 @@ interface TakeOptions extends Omit<CallOptions, 'body' | 'payload'> {
   path?: Record<string, number | string>
   /** Fields of the body that replace those of the example: IDs, secrets and unique names. */
   fill?: object
-  /** Returns the headers that a body needs. */
+  /** Returns the headers that the body needs, such as its signature. */
   sign?: (payload: string) => Record<string, string>
 }
 
@@ -48,10 +48,7 @@ interface Scene {
   take(name: string, options?: TakeOptions): Promise<Answer>
 }
 
-/**
- * Walks through a new clinic, and returns the answer of each operation. Records a refusal like
- * a success.
- */
+/** Walks through a new clinic, and returns the answer of each operation. Error answers are recorded too. */
 export async function walk({ service, bot }: Walkable, subdomain = 'walked'): Promise<Step[]> {
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, subdomain)
@@ -113,7 +110,7 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
   await take('POST /api/admin/encryption/rotate', { token })
-  // Only one rotation runs at a time, and the next walk starts one as well.
+  // Waits, because only one rotation can run at a time and the next walk starts another one.
   await until('the rotation is over', async () => {
     const { body } = await service.call('GET', '/api/admin/encryption/status', { token })
     return body.status !== 'running' || undefined
@@ -215,7 +212,7 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
 
 async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
   const { token } = clinic.people.admin
-  // Nothing listens at this address. The failed delivery is a valid answer as well.
+  // Nothing listens at this address. The walk also accepts the answer about a failed delivery.
   const fill = { url: 'http://127.0.0.1:9/hook' }
   const made = await take('POST /api/webhooks/register', { token, fill })
   const path = { webhook_id: made.body.id }
@@ -251,7 +248,7 @@ async function walkPayments({ service, root, clinic, take }: Scene): Promise<voi
   const send = (type: string, id: string, object: object = {}) => {
     const about = { id, metadata: { tenant_id: clinic.id }, ...object }
     const notice = cardnetNotice(type, about)
-    // One notification is the step; the others are needed to see all events.
+    // Only the first notification is a step of the walk. The others create the remaining events.
     if (type === 'created' && id === paid)
       return take('POST /webhooks/cardnet', { fill: notice, sign: signed })
     const payload = JSON.stringify(notice)
@@ -290,6 +287,9 @@ async function walkConsole(
   const second = await take('POST /api/console/session', { headers, fill: credentials })
   const own = { headers: { cookie: cookieOf(second) } }
   await take('POST /api/console/session/refresh', own)
+  const { password } = credentials
+  const { access_token: token } = second.body
+  await take('POST /api/console/session/confirm', { token, fill: { password } })
   await take('DELETE /api/console/session', own)
   await take('GET /api/console/welcome')
 }
@@ -328,7 +328,7 @@ async function walkOwn({ bot, clinic, service, take }: Scene): Promise<void> {
   await take('PUT /api/users/me/password', { token: nurse.token, fill })
 }
 
-/** Ends sessions of a user, each with the administrator's operation. */
+/** Ends sessions of a user, each with another operation of the administrator. */
 async function walkSessions({ service, clinic, take }: Pick<Scene, 'service' | 'clinic' | 'take'>) {
   const { id, email, password } = clinic.people.doctor
   for (let device = 0; device < 3; device += 1)
@@ -371,7 +371,7 @@ async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/users/{user_id}/totp', { ...admin, path: { user_id: made.id } })
 }
 
-/** Waits until the provider has the webhook. Returns its secret. */
+/** Waits until the bot API has the webhook. Returns its secret. */
 const hookSecret = (bot: BotServer) =>
   until('the bot has its webhook', () => bot.webhook()?.secret_token)
 

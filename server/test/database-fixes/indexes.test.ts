@@ -1,8 +1,8 @@
 /** Rebuilds missing or invalid indexes while others read and write. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { type Bench, openBench } from './bench.ts'
-import { openTransaction, waitingBuild } from './builds.ts'
+import { openTransaction, waitingBuild } from './index-builds.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.indexes'
 let bench: Bench
@@ -17,7 +17,7 @@ beforeAll(async () => {
   await sql(entry)
 })
 
-/** Returns all indexes, with whether they are valid and what they are attached to. */
+/** Returns all indexes, whether they are valid, and the index to which each is attached. */
 const state = () =>
   sql<{ name: string }>(`
     select c.relname as name, i.indisvalid as valid, i.indisunique, up.inhparent::regclass::text as parent,
@@ -30,7 +30,7 @@ const attached = async (index: string) =>
   sql(`select i.indrelid::regclass::text as part, i.indisvalid as valid from pg_inherits up
     join pg_index i on i.indexrelid = up.inhrelid where up.inhparent = '${index}'::regclass order by 1`)
 
-it('builds missing and invalid indexes, drops leftovers of failed builds, and changes nothing else', async () => {
+it('the index fix builds missing and invalid indexes, drops remains of failed builds, and changes nothing else', async () => {
   const before = await state()
   await sql(`drop index users__by_name; drop index pgboss.warning_i1; drop index departments__head`)
   await expect(
@@ -65,27 +65,30 @@ it('builds missing and invalid indexes, drops leftovers of failed builds, and ch
 it.each([
   ['missing', 'journal__by_time', 'drop index journal__by_time', 'missing'],
   [
-    'built only on its table',
+    'missing on its partitions',
     'webhook_deliveries__due',
     `drop index webhook_deliveries__due; create index webhook_deliveries__due
       on only webhook_deliveries (webhook_id, due_at) where status = 'pending'`,
     'invalid',
   ],
-])('builds a partitioned index that is %s on each partition', async (_, index, fault, what) => {
-  const before = await attached(index)
-  await sql(fault)
-  const table = index.split('__')[0]
-  const [finding] = await bench.mend(KEY, `index ${index} on ${table}`)
-  expect(finding?.measured).toEqual({ state: what })
-  expect(before.length).toBeGreaterThan(1)
-  expect(await attached(index)).toEqual(before)
-  expect(
-    await sql(`select indisvalid from pg_index where indexrelid = '${index}'::regclass`),
-  ).toEqual([{ indisvalid: true }])
-  await bench.differ()
-})
+])(
+  'the index fix builds a partitioned index that is %s on each partition',
+  async (_, index, fault, what) => {
+    const before = await attached(index)
+    await sql(fault)
+    const table = index.split('__')[0]
+    const [finding] = await bench.mend(KEY, `index ${index} on ${table}`)
+    expect(finding?.measured).toEqual({ state: what })
+    expect(before.length).toBeGreaterThan(1)
+    expect(await attached(index)).toEqual(before)
+    expect(
+      await sql(`select indisvalid from pg_index where indexrelid = '${index}'::regclass`),
+    ).toEqual([{ indisvalid: true }])
+    await bench.differ()
+  },
+)
 
-it('rebuilds an invalid part of a partitioned index', async () => {
+it('the index fix rebuilds an invalid part of a partitioned index', async () => {
   const [part] = await sql<{ name: string; partition: string }>(
     `select inhrelid::regclass::text as name, indrelid::regclass::text as partition
      from pg_inherits join pg_index on indexrelid = inhrelid
@@ -97,7 +100,7 @@ it('rebuilds an invalid part of a partitioned index', async () => {
   expect(await attached('journal__positions')).toEqual(before)
 })
 
-it('lets other transactions write the journal while its index build waits for an open transaction', async () => {
+it('other transactions can write to the journal while the index fix waits for an open transaction', async () => {
   await sql('drop index journal__by_user')
   const [finding] = (await bench.look(KEY)).findings
   if (!finding) throw new Error('nothing is seen')
@@ -113,7 +116,7 @@ it('lets other transactions write the journal while its index build waits for an
   expect((await bench.look(KEY)).findings).toEqual([])
 })
 
-it('rebuilds an invalid index of a job queue partition, and does not drop it', async () => {
+it('the index fix rebuilds an invalid index of a job queue partition, and does not drop the index', async () => {
   const queue = () =>
     sql(`select pg_get_indexdef(indexrelid) as definition, indisvalid from pg_index
       where indrelid = 'pgboss.job_common'::regclass order by 1`)
@@ -124,7 +127,7 @@ it('rebuilds an invalid index of a job queue partition, and does not drop it', a
   expect(await queue()).toEqual(before)
 })
 
-it('does not touch an index build that another session started', async () => {
+it('the index fix does not touch an index that another session is building', async () => {
   await sql('drop index users__blocked')
   const open = await openTransaction(bench)
   const other = ownerClient(bench.database.address)
@@ -140,7 +143,7 @@ it('does not touch an index build that another session started', async () => {
   expect((await bench.look(KEY)).findings).toEqual([])
 })
 
-it('completes an index build that was killed', async () => {
+it('the index fix completes an index build that was killed', async () => {
   await sql('drop index journal__by_tenant; drop index users__by_role')
   for (const finding of (await bench.look(KEY)).findings) {
     const open = await openTransaction(bench)
@@ -158,7 +161,7 @@ it('completes an index build that was killed', async () => {
   expect(await sql('select from pg_index where not indisvalid')).toEqual([])
 })
 
-it('refuses a unique index if its table has duplicate values, and leaves nothing behind', async () => {
+it('the index fix refuses a unique index if the table has duplicate values, and leaves no partial index', async () => {
   await sql(`drop index users__email;
     insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'A@a.example', 'A', 'nurse', '')`)
   const [finding] = (await bench.look(KEY)).findings
@@ -169,7 +172,7 @@ it('refuses a unique index if its table has duplicate values, and leaves nothing
   await bench.mend(KEY, 'index users__email on users')
 })
 
-it('does nothing for a finding that contains SQL or is already repaired', async () => {
+it('the index fix does nothing for a finding that contains SQL or is already repaired', async () => {
   const before = await state()
   for (const subject of ['index x on users; drop table users', 'index users__by_name on users'])
     expect(await bench.repair(KEY, { tenant_id: null, subject, measured: {}, expected: {} })).toBe(

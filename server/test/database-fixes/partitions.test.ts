@@ -1,6 +1,6 @@
 /** Finds and creates missing partitions. */
 import { beforeAll, expect, it } from 'vitest'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 let bench: Bench
 const sql = <T extends Record<string, unknown>>(text: string) => bench.database.sql<T>(text)
@@ -44,7 +44,7 @@ const guards = (part: string) =>
       select polname::text from pg_policy where polrelid = c.oid) as policies
     from pg_class c where relname = '${part}'`)
 
-it('creates the partitions of next month and tomorrow with the triggers and policies of earlier ones', async () => {
+it('the partition fix creates the partitions of the next month and day with the triggers and policies of earlier ones', async () => {
   const lost = [
     part('journal', 'month', 1),
     part('journal_resources', 'month', 1),
@@ -60,7 +60,7 @@ it('creates the partitions of next month and tomorrow with the triggers and poli
   const { findings, looked_at } = await bench.look('database.partitions')
   days.push(await today())
   expect(looked_at).toBe(8)
-  // Covers two days in case midnight passes. Yesterday's partition is no longer needed.
+  // Tries two days, in case midnight passes during the test. By then yesterday's partition is no longer needed.
   const missingOn = (date: string) => lost.filter((name) => neededOn(date).includes(name))
   expect(days.map(missingOn)).toContainEqual(
     findings.map(({ subject }) => subject.replace('partition ', '')),
@@ -85,7 +85,7 @@ it('creates the partitions of next month and tomorrow with the triggers and poli
   await bench.differ()
 })
 
-it('reports an ordinary table that has the name of a partition, and leaves it unchanged', async () => {
+it('the partition fix reports an ordinary table with the name of a partition, and leaves the table unchanged', async () => {
   const taken = part('journal', 'month', 1)
   await sql(`alter table journal detach partition ${taken}`)
   const [finding] = (await bench.look('database.partitions')).findings

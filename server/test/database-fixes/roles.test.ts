@@ -1,11 +1,14 @@
-/** Roles of the service with too many rights. Runs on its own server, because roles belong to the server. */
+/**
+ * Roles of the service with too many rights. The test uses a separate server, because all databases of a server share
+ * their roles.
+ */
 import { beforeAll, expect, it } from 'vitest'
 import { migrate } from '../../src/platform/schema/migrate.ts'
 import { databaseOn } from '../support/database.ts'
 import { started } from '../support/embedded.ts'
 import { scratch } from '../support/scratch.ts'
 import { silentLog } from '../support/server-address.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.schema'
 let bench: Bench
@@ -17,14 +20,14 @@ beforeAll(async () => {
   bench = await openBench(databaseOn(connection))
 })
 
-it('does not report a member role that owns another database', async () => {
+it('the role check does not report a member of a service role that owns another database', async () => {
   await sql(`create role neighbour login; grant wardkeep_app, wardkeep_platform to neighbour`)
   expect((await bench.look(KEY)).findings).toHaveLength(2)
   await sql('create database theirs owner neighbour')
   await bench.differ()
 })
 
-it('reports added attributes and memberships of a service role', async () => {
+it('the role check reports added attributes and memberships of a service role', async () => {
   await sql(`alter role wardkeep_app bypassrls login; alter role wardkeep_platform superuser;
     create role "to; drop table users" login; create role granter createrole;
     grant wardkeep_app to granter with admin option;

@@ -1,7 +1,7 @@
 /** Finds and repairs tables and partitions without forced row-level security. */
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.row_security'
 let bench: Bench
@@ -17,14 +17,14 @@ const OPEN = `
   select inhrelid::regclass::text from pg_inherits join pg_class on pg_class.oid = inhrelid
   where inhparent = 'journal'::regclass and not (relrowsecurity and relforcerowsecurity)`
 
-it('enables and forces row-level security on tables and partitions', async () => {
+it('the row-level security fix enables and forces row-level security on tables and partitions', async () => {
   const [part] = await sql<{ name: string }>(
     `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'journal'::regclass`,
   )
   await sql(`alter table patients disable row level security; alter table users no force row level security;
     alter table ${part?.name} no force row level security`)
   expect(await sql(OPEN)).toHaveLength(3)
-  // The schema fix does not report these findings, because this fix repairs them.
+  // The schema fix does not report these findings, because the row security fix repairs them.
   await bench.differ()
   const findings = await bench.mend(
     KEY,
@@ -41,14 +41,14 @@ it('enables and forces row-level security on tables and partitions', async () =>
   expect(await sql(OPEN)).toEqual([])
 })
 
-it('does nothing for a finding that is already repaired, unknown or contains SQL', async () => {
+it('the row-level security fix does nothing for a finding that is already repaired, unknown or contains SQL', async () => {
   for (const subject of ['row security of patients', 'row security of x; drop table patients; --'])
     expect(await bench.repair(KEY, { tenant_id: null, subject, measured: {}, expected: {} })).toBe(
       'already gone',
     )
 })
 
-it('does not wait for another repair or a migration', async () => {
+it('the row-level security fix does not wait for another repair or a migration', async () => {
   const other = ownerClient(bench.database.address)
   await other.connect()
   const finding = { tenant_id: null, subject: 'row security of users', measured: {}, expected: {} }
@@ -60,7 +60,7 @@ it('does not wait for another repair or a migration', async () => {
   expect(await bench.repair(KEY, finding)).toBe('already gone')
 })
 
-it('gives up if the table is locked, and leaves it unchanged', async () => {
+it('the row-level security fix fails if the table is locked, and leaves the table unchanged', async () => {
   await sql('alter table users no force row level security')
   const reader = ownerClient(bench.database.address)
   await reader.connect()
@@ -72,7 +72,7 @@ it('gives up if the table is locked, and leaves it unchanged', async () => {
   await bench.mend(KEY, 'row security of users')
 })
 
-it('changes nothing in the schema of another release', async () => {
+it('the row-level security fix changes nothing in the schema of another release', async () => {
   await sql(`insert into migrations (version, name, checksum) values (9999, 'of a newer node', '');
     alter table users no force row level security`)
   for (const { key } of bench.fixes) {

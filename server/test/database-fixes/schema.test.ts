@@ -1,4 +1,7 @@
-/** The finding for operators: each difference between the live schema and the release's, and the guard of restores. */
+/**
+ * The schema fix reports each difference between the live schema and the release's schema to operators. The same
+ * comparison guards restores.
+ */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, inject, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
@@ -7,13 +10,16 @@ import { migrate } from '../../src/platform/schema/migrate.ts'
 import { differingSafeguards } from '../../src/platform/schema/repairs/index.ts'
 import { databaseOn } from '../support/database.ts'
 import { silentLog, withDatabase } from '../support/server-address.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.schema'
-/** Shared by concurrent runs and left in place, because roles belong to the cluster. */
+/**
+ * A role that concurrent runs share. The test does not remove it, because all databases of the server share their
+ * roles.
+ */
 const STRANGER = 'wardkeep_fixes_test'
 
-/** One database for all tests; each adds its own differences. */
+/** One database for all tests. Each test adds its own differences. */
 let bench: Bench
 
 beforeAll(async () => {
@@ -33,14 +39,14 @@ async function appearing(fault: string): Promise<readonly Finding[]> {
 
 const subjectsOf = (findings: readonly Finding[]) => findings.map(({ subject }) => subject)
 
-it('finds and repairs nothing in a freshly migrated database', async () => {
+it('the schema check finds nothing in a newly migrated database', async () => {
   expect(Object.values(await bench.lookAtAll()).flat()).toEqual([])
   const fix = bench.fixes.find(({ key }) => key === KEY)
   expect(fix).toMatchObject({ automatic: false, runbook: 'schema-drift.md' })
   expect(fix?.repair).toBeUndefined()
 })
 
-it('finds nothing more once the printed statements are executed', async () => {
+it('the schema check finds nothing more once the printed statements are executed', async () => {
   const { sql } = bench.database
   await sql(`drop policy tenant on users; revoke insert on patients from wardkeep_app;
     drop trigger journal__append_only on journal;
@@ -71,12 +77,12 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'row security where the schema has none',
+    'row-level security on a table for which the schema has none',
     'alter table installation enable row level security',
     ['row security of installation'],
   ],
   [
-    'privileges that are surplus, missing, of a stranger, of a column and of everybody',
+    'privileges that are surplus or missing, of unknown roles, of columns and of PUBLIC',
     `grant update, delete on journal to wardkeep_app; revoke insert on patients from wardkeep_app;
      grant select (email) on users to ${STRANGER}; grant create on schema public to public;
      grant execute on function drop_webhook_partition to public;
@@ -138,7 +144,7 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'surplus objects beside our tables, and none in a schema of its own',
+    'surplus objects beside the tables of the service, but none in other schemas',
     `create table mine (id int primary key); grant select on mine to wardkeep_app;
      create view everyone as select * from users;
      create function reveal() returns int language sql as 'select 1'; revoke execute on function reveal from public;
@@ -155,7 +161,7 @@ const CASES: [string, string, string[]][] = [
     ],
   ],
   [
-    'an index with other columns, but not how one is stored or that one was added',
+    'an index with other columns, but neither storage parameters nor additional indexes',
     `drop index users__by_name; create index users__by_name on users (tenant_id, full_name);
      alter index users__email set (fillfactor = 80, deduplicate_items = off);
      drop index journal__positions;
@@ -165,7 +171,7 @@ const CASES: [string, string, string[]][] = [
   ],
 ]
 
-it('reports a partition that lost a trigger or that roles can access directly', async () => {
+it('the schema check reports a partition that lost a trigger or that roles can access directly', async () => {
   const [part] = await bench.database.sql<{ name: string }>(
     `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'journal'::regclass`,
   )
@@ -187,7 +193,7 @@ it('reports a partition that lost a trigger or that roles can access directly', 
   )
 })
 
-it.each(CASES)('reports %s', async (_, fault, subjects) => {
+it.each(CASES)('the schema check reports %s', async (_, fault, subjects) => {
   const findings = await appearing(fault)
   expect(subjectsOf(findings).toSorted()).toEqual(subjects.toSorted())
   for (const { measured, expected } of findings) {
@@ -198,7 +204,7 @@ it.each(CASES)('reports %s', async (_, fault, subjects) => {
   }
 })
 
-it('prints the expected statement, but not the content of a policy', async () => {
+it('the schema check prints the expected statement, but not the content of a policy', async () => {
   const findings = await appearing(`drop policy platform on departments;
     create policy platform on departments using (name = 'x'); grant truncate on users to wardkeep_app`)
   expect(findings).toContainEqual({
@@ -215,7 +221,7 @@ it('prints the expected statement, but not the content of a policy', async () =>
   expect(grants?.expected.statement).not.toContain('truncate')
 })
 
-it('reports disabled triggers as disabled, including those of foreign keys', async () => {
+it('the schema check reports disabled triggers, including those of foreign keys', async () => {
   const findings = await appearing('alter table departments disable trigger all')
   expect(findings[0]).toMatchObject({
     measured: { state: 'disabled' },
@@ -228,7 +234,7 @@ it('reports disabled triggers as disabled, including those of foreign keys', asy
   ).not.toEqual([])
 })
 
-it('reports tables, partitions and functions that have another owner', async () => {
+it('the schema check reports tables, partitions and functions that have another owner', async () => {
   const { sql } = bench.database
   const [part] = await sql<{ name: string; owner: string }>(
     `select inhrelid::regclass::text as name, relowner::regrole::text as owner
@@ -254,18 +260,18 @@ it('reports tables, partitions and functions that have another owner', async () 
   })
 })
 
-it('causes no finding of the other database fixes with any of these differences', async () => {
+it('other database checks find nothing in a database with any of these differences', async () => {
   const { [KEY]: _differences, ...others } = await bench.lookAtAll()
   expect(Object.values(others).flat()).toEqual([])
 })
 
-it('reports a collation with another version than its indexes, until both are refreshed', async () => {
+it('the schema check reports a collation whose version differs from its indexes, until both are refreshed', async () => {
   const administer = async (text: string) => {
     const client = ownerClient(withDatabase(inject('server'), null))
     await client.connect()
     await client.query(text).finally(() => client.end())
   }
-  // ICU sorts the text of this database, unlike that of the templates.
+  // Text in this database sorts by an ICU collation, unlike in the templates.
   const name = `wk_${randomBytes(6).toString('hex')}`
   await administer(`create database ${name} template template0 encoding 'UTF8'
     locale_provider icu icu_locale 'en' locale 'C'`)
@@ -291,7 +297,7 @@ it('reports a collation with another version than its indexes, until both are re
   await other.differ()
 })
 
-it('lists exactly the missing safeguards that a restore requires', async () => {
+it('the schema check lists exactly the missing safeguards that a restore requires', async () => {
   const { database } = await openBench()
   const differing = differingSafeguards({ openConnection: () => ownerClient(database.address) })
   const client = ownerClient(database.address)

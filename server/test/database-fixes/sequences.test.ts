@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest'
 import { ownerClient } from '../../src/platform/db/connection.ts'
 import { OF_THIS_DATABASE } from '../support/database.ts'
-import { type Bench, openBench } from './bench.ts'
+import { type Bench, openBench } from './scene.ts'
 
 const KEY = 'database.sequences'
 let bench: Bench
@@ -20,7 +20,7 @@ beforeAll(async () => {
   bench = await openBench()
 })
 
-it('checks every sequence, including those of partitioned tables', async () => {
+it('the sequence fix checks every sequence, including those of partitioned tables', async () => {
   const [numbered] = await sql<{ count: number }>(
     `select count(*)::int as count from pg_attribute a join pg_class c on c.oid = a.attrelid
      where a.attidentity <> '' and not c.relispartition and c.relnamespace = 'public'::regnamespace`,
@@ -31,7 +31,7 @@ it('checks every sequence, including those of partitioned tables', async () => {
   expect(looked_at).toBeGreaterThan(10)
 })
 
-it('advances a sequence that is behind to the highest number, also for a partitioned table', async () => {
+it('the sequence fix advances a sequence that is too low to the highest number, also for a partitioned table', async () => {
   const last = `select last_value::int as last, is_called from`
   await sql(tenant('41', 'a'))
   await sql(`insert into journal (id, action, resource_type) values (77, 'user.created', 'user')`)
@@ -47,7 +47,7 @@ it('advances a sequence that is behind to the highest number, also for a partiti
   expect(await sql(tenant('', 'b'))).toEqual([{ id: 42 }])
 })
 
-it('does not move back a sequence that is ahead, even if a finding names it', async () => {
+it('the sequence fix does not lower a sequence that is high enough, even if a finding names the sequence', async () => {
   await sql('alter table tenants alter column id restart with 5000')
   expect((await bench.look(KEY)).findings).toEqual([])
   for (const sequence of ['tenants_id_seq', 'none', `tenants_id_seq', 1); drop table tenants; --`])
@@ -55,7 +55,7 @@ it('does not move back a sequence that is ahead, even if a finding names it', as
   expect(await sql(tenant('', 'c'))).toEqual([{ id: 5000 }])
 })
 
-it('waits for a concurrent insert, and includes its number', async () => {
+it('the sequence fix waits for a concurrent insert, and includes its number', async () => {
   await sql('select setval($$tenants_id_seq$$, 10)')
   const inserting = ownerClient(bench.database.address)
   await inserting.connect()

@@ -34,7 +34,7 @@ const wanted = async (webhook: TestWebhook) =>
   (await scene.deliveries(webhook)).map(({ event }) => event)
 
 describe('a webhook is sent', () => {
-  test('the events that it has subscribed to: by name, by group, or all', async () => {
+  test('the events that it subscribes to: by name, by group, or all', async () => {
     const tenant = await scene.tenant()
     const subscribed = (events: string[]) => scene.webhook(tenant, URL, { events })
     const named = await subscribed(['user.blocked', 'tenant.updated'])
@@ -58,7 +58,7 @@ describe('a webhook is sent', () => {
     expect(await wanted(other)).toEqual([])
   })
 
-  test('no events of another tenant, and none without a tenant', async () => {
+  test('no events of another tenant, and no events without a tenant', async () => {
     const [ours, theirs] = [await scene.tenant(), await scene.tenant()]
     const webhooks = [await scene.webhook(ours, URL), await scene.webhook(theirs, URL)] as const
     startReading()
@@ -72,7 +72,7 @@ describe('a webhook is sent', () => {
     ])
   })
 
-  test('only public events: no webhook tests, and no internal entries', async () => {
+  test('only public events: no webhook tests, and no private entries', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL, { events: ['*', 'webhook.test', 'access.*'] })
     startReading()
@@ -95,7 +95,7 @@ describe('a webhook is sent', () => {
     expect(await wanted(webhook)).toEqual(['user.updated'])
   })
 
-  test('the events of a period of inactivity, after its reactivation', async () => {
+  test('the events that happened while it was inactive, after its reactivation', async () => {
     const tenant = await scene.tenant()
     const webhook = await scene.webhook(tenant, URL)
     await scene.change(webhook, { is_active: false, disabled_reason: 'admin' })
@@ -147,7 +147,7 @@ test('an event on a day without a partition creates that partition', async () =>
   const tenant = await scene.tenant()
   const webhook = await scene.webhook(tenant, URL)
   await sql(`update webhooks set created_at = '2020-01-01'`)
-  // Covers the last moment of one day and the first of another, in one batch.
+  // Adds entries at the last moment of one day and the first moment of another day to one batch.
   for (const at of ['2020-01-15T23:59:59.999Z', '2020-01-17T00:00:00.000Z'])
     await sql(
       `insert into journal (tenant_id, action, resource_type, created_at)
@@ -172,7 +172,7 @@ test('an event on a day without a partition creates that partition', async () =>
   )
 })
 
-test('events years apart are processed as usual, without partitions for the days between', async () => {
+test('events with years between them are processed as usual, without partitions for the days in between', async () => {
   const { sql } = scene.database
   for (const [name, from, to] of [
     ['journal_2020_01', '2020-01-01', '2020-02-01'],
@@ -201,7 +201,7 @@ test('events years apart are processed as usual, without partitions for the days
   expect(days).toEqual([{ day: '2020-01-15' }])
 })
 
-test('a delivery makes only the queue of its own webhook due', async () => {
+test('a new delivery makes only the queue of its own webhook due', async () => {
   const tenant = await scene.tenant()
   const [one, other] = [
     await scene.webhook(tenant, URL, { events: ['user.*'] }),
@@ -213,7 +213,7 @@ test('a delivery makes only the queue of its own webhook due', async () => {
   const due = (await scene.queue(one)).due_at
   expect(due).not.toBeNull()
   expect((await scene.queue(other)).due_at).toBeNull()
-  // A later event does not postpone a queue that is already due.
+  // A later event must not postpone a queue that is already due.
   await scene.event(tenant, 'user.updated')
   await allRead()
   expect((await scene.queue(one)).due_at).toBe(due)

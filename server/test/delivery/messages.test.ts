@@ -1,4 +1,4 @@
-/** The path of an event from the journal to a receiver: message, signatures and number of deliveries. */
+/** The path of an event from the journal to a receiver: its message, its signatures, and how often it is delivered. */
 import { describe, expect, test } from 'vitest'
 import { newWebhookSecret } from '../../src/features/webhooks/sending/signature.ts'
 import { SECOND } from '../../src/lib/clock.ts'
@@ -8,7 +8,7 @@ import { startNode } from './node.ts'
 import { openScene, SECRET } from './scene.ts'
 
 describe('a webhook event', () => {
-  test('reaches a receiver, which can verify the signature', async () => {
+  test('reaches a receiver, and the signature of its message is valid', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -91,7 +91,7 @@ describe('a webhook event', () => {
     )
   })
 
-  test('arrives once a process runs, if it happened while no process ran', async () => {
+  test('arrives once a process runs, even if no process ran when the event happened', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -103,7 +103,7 @@ describe('a webhook event', () => {
   })
 })
 
-test('a second attempt has the same ID and body, but a new timestamp and signature', async () => {
+test('a second attempt sends the same ID and body, with a new timestamp and signature', async () => {
   const scene = await openScene()
   const receiver = await openReceiver({
     clock: scene.clock,
@@ -123,8 +123,8 @@ test('a second attempt has the same ID and body, but a new timestamp and signatu
   expect(receiver.verifyWith(SECRET)).toHaveLength(2)
 })
 
-describe('a webhook whose old secret still signs after a replacement', () => {
-  test("sends messages that verify with both secrets, the new secret's signature first", async () => {
+describe('a webhook whose former secret still signs after a replacement', () => {
+  test('sends messages that both secrets verify, with the signature of the new secret first', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()
@@ -151,7 +151,7 @@ describe('a webhook whose old secret still signs after a replacement', () => {
     expect(() => receiver.verifyWith(old)).toThrow('No matching signature found')
   })
 
-  test('signs only with the new secret after a day even if its process has kept the lease', async () => {
+  test('signs only with the new secret after a day, even if its process has kept the lease', async () => {
     const scene = await openScene()
     const receiver = await openReceiver({ clock: scene.clock })
     const tenant = await scene.tenant()

@@ -45,7 +45,7 @@ export interface NodeOptions {
 /** Polls often, releases idle queues early, and has enough time to shut down. */
 const TUNING: Partial<Tuning> = { pollMs: 100, idleTimeoutMs: 200, flushTimeoutMs: 20_000 }
 
-/** Starts a delivery process that immediately finds earlier events. The process stops with the test. */
+/** Starts a delivery process, which finds earlier events at once. The process stops at the end of the test. */
 export async function startNode(scene: Scene, options: NodeOptions = {}): Promise<DeliveryNode> {
   await scene.untilReadable()
   const { clock, database, root } = scene
@@ -95,7 +95,7 @@ function recordedLog(): { log: Logger; logged: DeliveryNode['logged'] } {
   return { log: log as Logger, logged }
 }
 
-/** Converts errors as the log does: with their causes, and without the row data that the driver quotes. */
+/** Converts errors as the log does, including their causes. Omits the row data that the driver quotes. */
 function withErrors(_key: string, value: unknown): unknown {
   if (!(value instanceof Error)) return value
   const { name, message, stack, cause } = value

@@ -26,7 +26,10 @@ async function tried(webhook: TestWebhook, times: number) {
   return row
 }
 
-/** Returns a function that waits until a healthy receiver gets a new event, and so everything sent before. */
+/**
+ * Returns a function that publishes an event to a healthy receiver and waits for it. By then the node has sent all
+ * earlier messages too.
+ */
 async function sentinel(): Promise<() => Promise<void>> {
   const receiver = await openReceiver({ clock: scene.clock })
   await scene.webhook(tenant, receiver.url)
@@ -76,7 +79,7 @@ describe('a refused delivery', () => {
       const row = await tried(webhook, index + 1)
       const { started_at } = (await scene.attempts(webhook)).at(-1) ?? { started_at: '' }
       const waits = Date.parse(row?.due_at) - Date.parse(started_at)
-      // The time is a little after the tenth attempt, because the response took some time.
+      // The time exceeds that of the tenth attempt slightly, because the response took some time.
       expect(waits / wait).toBeGreaterThanOrEqual(0.9)
       expect(waits).toBeLessThanOrEqual(1.1 * wait + SECOND)
       scene.clock.advance(inMs(row))
@@ -95,7 +98,7 @@ describe('a refused delivery', () => {
 })
 
 describe('a receiver that sends Retry-After', () => {
-  test('gets no message before that time, neither the refused event nor another', async () => {
+  test('gets no message before that time, neither the refused one nor another', async () => {
     const receiver = await openReceiver({
       answer: (_, index) =>
         index ? { status: 200 } : { status: 503, headers: { 'retry-after': '600' } },
@@ -117,7 +120,7 @@ describe('a receiver that sends Retry-After', () => {
     )
   })
 
-  test('can send a date, which is respected up to a day ahead', async () => {
+  test('can send a date, which is used up to a day ahead', async () => {
     const date = () => new Date(scene.clock.now() + 400 * HOUR).toUTCString()
     const receiver = await openReceiver({
       answer: () => ({ status: 429, headers: { 'retry-after': date() } }),
@@ -159,7 +162,7 @@ test('a redirect is not followed, and counts as a failed attempt', async () => {
   expect(elsewhere.received).toEqual([])
 })
 
-test('an unreachable receiver gets its messages once it is reachable', async () => {
+test('an unreachable receiver gets its messages once it is reachable again', async () => {
   const { port, free } = await refusedPort()
   const webhook = await scene.webhook(tenant, `http://127.0.0.1:${port}/hook`)
   await startNode(scene)
@@ -175,7 +178,7 @@ test('an unreachable receiver gets its messages once it is reachable', async () 
   expect(back.received).toHaveLength(1)
 })
 
-test('an attempt stores the first KiB of the response, as text that the database accepts', async () => {
+test('an attempt stores the first KiB of the response, as text that PostgreSQL accepts', async () => {
   const body = Buffer.concat([Buffer.from('a\0\xff'), Buffer.alloc(100_000, 'x')])
   const receiver = await openReceiver({ answer: () => ({ status: 200, body }) })
   const webhook = await scene.webhook(tenant, receiver.url)

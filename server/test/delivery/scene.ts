@@ -53,9 +53,9 @@ export interface QueueRow {
 
 export interface Scene {
   database: TestDatabase
-  /** Runs like a real clock, and jumps forward when a test advances it. */
+  /** Follows real time, and jumps forward when a test advances it. */
   clock: MovableClock
-  /** The database scopes of a process that only writes. It delivers nothing, but notifies other processes. */
+  /** The database scopes of a process that writes and notifies other processes, but delivers nothing. */
   db: Scopes
   keyRing: KeyRing
   /** The key with which every process encrypts. */
@@ -81,8 +81,8 @@ export interface Scene {
   /** Returns the attempts in the order in which they were made. */
   attempts(webhook: TestWebhook): Promise<WebhookAttemptsTable[]>
   /**
-   * Waits until the whole journal can be read. A running transaction in any database of the server
-   * delays the reading of later entries, so events would come in pieces.
+   * Waits until the whole journal can be read. A running transaction in any database of the server delays the reading
+   * of later entries. Without this wait, the events would not be read in one batch.
    */
   untilReadable(): Promise<void>
   /** Waits until the webhook has this many deliveries (one by default), none of which is pending. */

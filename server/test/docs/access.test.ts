@@ -1,4 +1,4 @@
-/** docs/reference/access.md lists who may call each operation, as the operations themselves declare it. */
+/** docs/reference/access.md lists the roles that may call each operation. The list must match the operations. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -21,7 +21,7 @@ describe('docs/reference/access.md', () => {
     expect(told.sort()).toEqual(declared.sort())
   })
 
-  test('lists the roles of every kind of access, and no unknown kind', () => {
+  test('lists the roles for every kind of access, and no unknown kind', () => {
     const declared = new Map(
       service.app.operations.map(({ access }) => [access.name, access.roles?.join(', ')]),
     )
@@ -32,7 +32,7 @@ describe('docs/reference/access.md', () => {
     expect(told.sort()).toEqual([...declared].sort())
   })
 
-  test('names existing roles', () => {
+  test('names only existing roles', () => {
     const named = tableOf('docs/reference/access.md', 'Access')
       .filter(([name]) => name !== 'anyone')
       .flatMap(([, roles = '']) => roles.split(', '))

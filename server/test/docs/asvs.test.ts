@@ -49,7 +49,7 @@ describe('the documentation page about ASVS', () => {
     },
   )
 
-  test('has no row of another chapter', () => {
+  test('has no row of a chapter without such requirements', () => {
     expect(new Set(rows.map(({ chapter }) => chapter))).toEqual(new Set(Object.keys(REQUIREMENTS)))
   })
 
@@ -65,13 +65,13 @@ describe('the documentation page about ASVS', () => {
     expect(rows.filter(({ state, where }) => state === 'met' && !filesOf(where)[0])).toEqual([])
   })
 
-  test('names existing files', () => {
+  test('names only existing files', () => {
     const named = rows.flatMap(({ where, proof }) => [...filesOf(where), ...filesOf(proof)])
     expect(named.length).toBeGreaterThan(200)
     expect(named.filter((file) => !existsSync(path.join(ROOT, file)))).toEqual([])
   })
 
-  test('names test files as tests', () => {
+  test('names only test files as tests', () => {
     const named = rows.flatMap(({ proof }) => filesOf(proof))
     expect(named.filter((file) => !file.endsWith('.test.ts'))).toEqual([])
   })

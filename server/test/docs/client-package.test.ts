@@ -1,4 +1,7 @@
-/** Tests the client as its users get it: packed, installed into an empty folder, and run as its README says. */
+/**
+ * Tests the client package as its users get it: packed, installed into an empty folder, and run as the README
+ * describes.
+ */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
@@ -52,7 +55,7 @@ test('the client package contains only compiled files', async () => {
   expect(files.filter((file) => /(?<!\.d)\.ts$|\.test\./.test(file))).toEqual([])
 })
 
-test('the client package runs the example program of its README', async () => {
+test('the client package can run the example program of its README', async () => {
   expect(example).toContain(WRITTEN)
   await runExample(process.execPath)
   const rows = await service.database.sql(
@@ -64,7 +67,7 @@ test('the client package runs the example program of its README', async () => {
 })
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64').each(OLDER)(
-  'the client package runs on Node $release as well',
+  'the client package also runs on Node $release',
   async (older) => {
     await runExample(await nodeOf(older))
   },

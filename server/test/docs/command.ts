@@ -15,8 +15,8 @@ export interface Ended {
 }
 
 /**
- * Runs the command to completion on a database, with the test root key unless another is given.
- * Its data folder does not exist, so the command has to work without the files of the service.
+ * Runs the command to completion on a database, with the test root key unless another is given. Its data folder does
+ * not exist, so the command must not need the files of the service.
  */
 export async function wardkeep(
   database: Pick<TestDatabase, 'url'>,
@@ -47,7 +47,7 @@ export async function bash(
   const env = { ...INHERITED, ...variables, PATH: `${programs}:${INHERITED.PATH}` }
   const script = `set -euo pipefail\n${block}`
   return new Promise((resolve) => {
-    // With a socket as stdin, Bash assumes a remote login and reads the startup files.
+    // If stdin is a socket, Bash assumes a remote login and reads its startup files.
     execFile('bash', ['--norc', '-c', script], { env, cwd }, (error, stdout, stderr) =>
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr }),
     )

@@ -50,13 +50,13 @@ describe('wardkeep restore-tenant', () => {
     expect(entries.body.items).toMatchObject([{ tenant_id: clinic.id, user_id: null }])
   })
 
-  test('reports that the tenant is not deleted if there is nothing to restore', async () => {
+  test('reports that the tenant is not deleted, if that is the case', async () => {
     expect(await run('restore-tenant', String(clinic.id))).toEqual(
       fault(`No deleted tenant has the id ${clinic.id}.`),
     )
   })
 
-  test('requires a numeric tenant ID', async () => {
+  test('requires a number as the tenant ID', async () => {
     expect(await run('restore-tenant', 'north')).toEqual(
       fault('Invalid tenant id. Pass the id of the tenant as a number.'),
     )
@@ -87,7 +87,7 @@ describe('wardkeep admin reset', () => {
 })
 
 describe('wardkeep rotate-signing-key', () => {
-  test('creates a key that the running service signs with, and signs nobody out', async () => {
+  test('creates a key with which the running service signs, and signs nobody out', async () => {
     const ended = await run('rotate-signing-key')
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     const [, kid] = /signed with key (\S+)\.\n$/.exec(ended.stdout) ?? []
@@ -100,7 +100,7 @@ describe('wardkeep rotate-signing-key', () => {
     expect(me.status).toBe(200)
   })
 
-  test('refuses another root key with the message in the runbook', async () => {
+  test('refuses another root key, with the message that the runbook names', async () => {
     const ended = await wardkeep(service.database, ['rotate-signing-key'], randomBytes(32))
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     const [sentence] = /ENCRYPTION_KEY: [^`]+/.exec(textOf('docs/runbooks/root-key.md')) ?? ['none']
@@ -110,13 +110,13 @@ describe('wardkeep rotate-signing-key', () => {
 })
 
 describe('wardkeep migrate', () => {
-  test('has nothing to do on a migrated database', async () => {
+  test('changes nothing on a migrated database', async () => {
     const ended = await run('migrate')
     expect(ended).toMatchObject({ code: 0, stderr: '' })
     expect(ended.stdout).toMatch(/^The database schema is at version \d+\.\n$/)
   })
 
-  test('names the wrong variable if there is no database', async () => {
+  test('names the faulty variable if there is no database', async () => {
     const ended = await wardkeep({ url: 'postgres://nobody@127.0.0.1:1/none' }, ['migrate'])
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(/^DATABASE_URL: .+\n$/)

@@ -5,7 +5,7 @@ import path from 'node:path'
 
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
 
-/** Folders of packages, and of copies that `npm run docs` makes. */
+/** Folders with packages, and folders with the copies that `npm run docs` makes. */
 const COPIES = new Set(['node_modules', 'project', 'dist'])
 
 /** Returns the text of a file, by its path from the root of the repository. */
@@ -21,7 +21,7 @@ export async function documents(): Promise<string[]> {
   )
 }
 
-/** Returns the rows of the one table whose first column has this heading, as trimmed cells. */
+/** Returns the rows, as trimmed cells, of the only table whose first column has this heading. */
 export function tableOf(file: string, heading: string): string[][] {
   const lines = textOf(file).split('\n')
   const heads = lines.flatMap((line, index) => (line.startsWith(`| ${heading} |`) ? [index] : []))

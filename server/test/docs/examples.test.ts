@@ -13,7 +13,7 @@ const SERVICE = 'examples/kubernetes/existing-cluster.values.yaml'
 /** A file with the anchors and merge keys that Compose supports. */
 const read = (file: string) => parse(textOf(file), { merge: true })
 
-test('covers all deployment examples', () => {
+test('the tests below cover all deployment examples', () => {
   expect(FILES.sort()).toEqual([SERVICE, DATABASE, COMPOSE].sort())
 })
 

@@ -6,12 +6,12 @@ import { documents, proseOf, ROOT, textOf } from './documents.ts'
 
 interface Link {
   from: string
-  /** The path from the root; the document itself for a link with only an anchor. */
+  /** The target as a path from the root. For a link with only an anchor, this is the document itself. */
   to: string
   anchor: string | undefined
 }
 
-/** A smaller number means that the test did not find the documents. */
+/** With a smaller number, the test has not found the documents. */
 const FEWEST_DOCUMENTS = 25
 const FEWEST_LINKS = 80
 
@@ -47,7 +47,7 @@ function anchorsOf(file: string): string[] {
 
 const show = ({ from, to, anchor }: Link) => `${from} → ${to}${anchor ? `#${anchor}` : ''}`
 
-describe('the documents', () => {
+describe('the documents of the repository', () => {
   test('are all found by this test', () => {
     expect(files.length).toBeGreaterThanOrEqual(FEWEST_DOCUMENTS)
     expect(links.length).toBeGreaterThanOrEqual(FEWEST_LINKS)

@@ -20,7 +20,7 @@ let files: string[]
 let everything: string
 
 beforeAll(async () => {
-  // The comparisons in bench have their own variables, which only their README documents.
+  // Ignores the comparisons in bench, whose variables only their README documents.
   const documented = (await documents()).filter((file) => !file.startsWith('bench/'))
   files = [...documented, ...CONTAINERS]
   everything = files.map(textOf).join('\n')
@@ -38,14 +38,14 @@ function setIn(file: string): string[] {
   return [...block.matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name = '']) => name)
 }
 
-describe('variables', () => {
-  test.each(CONTAINERS)('set by %s are known to the service', (file) => {
+describe('a variable', () => {
+  test.each(CONTAINERS)('that the example %s sets is known to the service', (file) => {
     const names = setIn(file)
     expect(names.length).toBeGreaterThan(2)
     expect(names.filter((name) => !(name in VARIABLES))).toEqual([])
   })
 
-  test('named by a document belong to the service or to a listed other program', () => {
+  test('that a document names belongs to the service or to a listed other program', () => {
     const unknown = files.flatMap((file) =>
       [...textOf(file).matchAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g)]
         .map(([name]) => name)
@@ -55,30 +55,30 @@ describe('variables', () => {
     expect(unknown).toEqual([])
   })
 
-  test('of other programs are listed only if a document names them', () => {
+  test('of another program is listed only if a document names the variable', () => {
     expect(Object.keys(FOREIGN).filter((name) => !everything.includes(name))).toEqual([])
   })
 
-  test('include, in the container example, everything that production requires', () => {
+  test('that production requires is set in the container example', () => {
     expect(setIn('Dockerfile')).toContain('NODE_ENV')
     expect(setIn('compose.yaml')).toEqual(
       expect.arrayContaining(['DATABASE_URL', 'ENCRYPTION_KEY_FILE']),
     )
-    // The commands at the top write the other variables into the environment file of the service.
+    // The commands at the top of compose.yaml write the other variables into the service's environment file.
     expect(textOf('compose.yaml')).toMatch(/^# +printf 'PUBLIC_URL=.+' > wardkeep\.env$/m)
     expect(textOf('compose.yaml')).toContain('env_file: [wardkeep.env]')
   })
 })
 
-describe('commands', () => {
+describe('a command', () => {
   const declared = () => openProgram().commands.map((command) => command.name())
 
-  test('of wardkeep in the documents exist, and each existing one is documented', () => {
+  test('of wardkeep exists if a document names it, and each existing one is documented', () => {
     const named = [...everything.matchAll(/(?:`|^ *|\S=\S+ )wardkeep ([a-z]+(?:-[a-z]+)*)/gm)]
     expect([...new Set(named.map(([, name]) => name))].sort()).toEqual(declared().sort())
   })
 
-  test('of npm in the documents exist, and each existing one is documented', () => {
+  test('of npm exists if a document names it, and each existing one is documented', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: object }
     const named = [...everything.matchAll(/`(?:[A-Z_]+=\S* )?npm (?:run )?([a-z:]+)/g)].map(
       ([, name]) => name,

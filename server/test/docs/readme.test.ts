@@ -22,7 +22,7 @@ test('the three curl commands of the README sign in, list the users and block th
   expect(block.match(/curl /g)).toHaveLength(3)
   expect(block).toContain(WRITTEN)
 
-  // Turns an empty line of the block into one in the output, to separate the answers.
+  // Replaces an empty line of the block with a command that prints an empty line, which separates the answers.
   const script = block.replaceAll(WRITTEN, address).replaceAll('\n\n', '\necho\n')
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
     env: { ...process.env, PATH: `${path.dirname(process.execPath)}:${process.env.PATH}` },

@@ -62,7 +62,7 @@ describe('docs/reference/events.md', () => {
       const text = readFileSync(path.join(ROOT, file), 'utf8')
       for (const [, type] of text.matchAll(TYPED)) entered.add(type)
     }
-    // The type of the column, not a resource type.
+    // This match is the column type `text`, not a resource type.
     entered.delete('text')
     expect(told.sort()).toEqual([...entered].sort())
   })

@@ -5,7 +5,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
@@ -29,7 +29,10 @@ beforeAll(async () => {
 
 /** The commands of the runbooks, and of the guides for operators and administrators. */
 const PAGES = 'docs/{runbooks,how-to/{operate,administer}}/*.md'
-/** Guides also show configuration files, and commands that only work on a machine that is set up. */
+/**
+ * Returns whether a block is a configuration file, or a command that only works on a prepared machine. Guides contain
+ * both.
+ */
 const isConfiguration = (file: string, language: string) =>
   file.startsWith('docs/how-to/') && language !== 'sh'
 
@@ -47,7 +50,7 @@ const BLOCKS = new Map<string, { language: string; block: string }>(
 )
 const ran = new Set<string>()
 
-/** Returns the text of a block, with other values in place of those of its example. */
+/** Returns the text of a block, with other values in place of its example values. */
 function blockOf(name: string, values: Record<string, string> = {}): string {
   ran.add(name)
   return Object.entries(values).reduce((text, [example, value]) => {
@@ -67,7 +70,7 @@ async function run(
   return ended.stdout
 }
 
-/** Returns the variables of a command on the database of the service. */
+/** Returns the variables for a command on the database of the service. */
 const beside = () => ({
   DATABASE_URL: service.database.url,
   ENCRYPTION_KEY: ROOT_KEY.toString('base64'),
@@ -81,7 +84,7 @@ async function runCommand(runbook: string): Promise<string> {
   return /with the password (\S+)/.exec(printed)?.[1] ?? ''
 }
 
-/** Signs in with a printed password, and chooses another. Returns the token. */
+/** Signs in with a printed password, and chooses another one. Returns the token. */
 async function chooseAfter(printed: string, chosen: string): Promise<string> {
   const first = await signIn(printed)
   expect(first.body).toMatchObject({ password_change_required: true })
@@ -106,7 +109,7 @@ async function enrol(): Promise<void> {
   expect((await step('enable', { code: codeOf(service, secret) })).status).toBe(200)
 }
 
-/** Manual changes reach the nodes like any other change. */
+/** Nodes notice a manual change in the same way as any other change. */
 const untilSignedOut = ({ token }: Person) =>
   expect
     .poll(async () => (await service.call('GET', '/api/users/me', { token })).status, {
@@ -115,7 +118,7 @@ const untilSignedOut = ({ token }: Person) =>
     .toBe(401)
 
 describe('the runbook lost-second-factor.md', () => {
-  test('lets the superadmin sign in without the second factor, ends their sessions and writes the journal', async () => {
+  test("lets the superadmin sign in without the second factor, ends the superadmin's sessions and writes the journal", async () => {
     await enrol()
     const body = { ...SUPERADMIN, subdomain: 'platform' }
     const login = () => service.call('POST', '/api/auth/login', { body })
@@ -137,7 +140,7 @@ describe('the runbook lost-superadmin-password.md', () => {
   const linksOf = ({ id }: Person) =>
     service.database.sql('select purpose from account_tokens where user_id = $1', [id])
 
-  test('sets the password, ends the sessions and mailed links, notifies the nodes and writes the journal', async () => {
+  test('sets the password, ends the sessions, invalidates mailed links, notifies the nodes and writes the journal', async () => {
     const { email } = SUPERADMIN
     await service.call('POST', '/api/auth/request-reset', {
       body: { email, subdomain: 'platform' },
@@ -315,7 +318,7 @@ describe('a full backup, as described in the runbook,', () => {
   })
 })
 
-test('the tests above run every fenced command of every runbook, none of which is SQL', () => {
+test('the tests above run every command block of every runbook, and no block contains SQL', () => {
   const missing = has('age', 'zstd', 'psql')
     ? []
     : ['open-backup-by-hand#1', 'open-backup-by-hand#2']

@@ -44,7 +44,7 @@ describe('the table of docs/reference/self-healing.md', () => {
   })
 })
 
-test('every fix that a person has to make has a runbook that mentions it', () => {
+test('every fix that a person has to apply has a runbook that mentions the fix', () => {
   for (const { key, automatic, repair, runbook } of fixes)
     if (!automatic || !repair)
       expect(textOf(`docs/runbooks/${runbook}`), key).toContain(`\`${key}\``)

@@ -25,7 +25,7 @@ describe('the documented example of a webhook message', () => {
   const secrets = page.match(/whsec_[A-Za-z0-9+/=]{8,}/g)
 
   test('verifies with the documented secret, and with no other secret', () => {
-    // The library accepts only messages of the last minutes.
+    // The library accepts only messages of the last few minutes, so the clock is set to the example's time.
     vi.useFakeTimers({ toFake: ['Date'], now: Number(headers['webhook-timestamp']) * 1000 })
     expect(secrets).toHaveLength(1)
     const verify = (secret: string) => new Webhook(secret).verify(JSON.stringify(message), headers)
@@ -33,7 +33,7 @@ describe('the documented example of a webhook message', () => {
     expect(() => verify(`whsec_${btoa('another secret of 24 bytes')}`)).toThrow('No matching')
   })
 
-  test('has the body and ID that the service creates for such an event', () => {
+  test('has the body and ID that the service creates for this event', () => {
     const { type, timestamp, tenant_id, data } = message
     const { entry_id, ...about } = data
     const entry = { id: entry_id, tenant_id, action: type, created_at: timestamp, ...about }
@@ -41,14 +41,14 @@ describe('the documented example of a webhook message', () => {
     expect(headers['webhook-id']).toBe(messageId(entry))
   })
 
-  test('was sent at the time of its event or soon after', () => {
+  test('has a timestamp at the time of its event or soon after', () => {
     const late = Number(headers['webhook-timestamp']) * 1000 - Date.parse(message.timestamp)
     expect(late).toBeGreaterThanOrEqual(0)
     expect(late).toBeLessThan(60_000)
   })
 })
 
-test('the documentation lists every error of a delivery attempt once with its meaning, and no other', () => {
+test('the documentation lists every error of a delivery attempt once with its meaning, and no other error', () => {
   const rows = tableOf(FILE, 'Error')
   expect(rows.map(([code]) => named(code)).sort()).toEqual([...SHOWN_ERRORS].sort())
   for (const [code, meaning] of rows) expect(meaning, code).toMatch(/^\w.*\w/)

@@ -1,4 +1,4 @@
-/** A new root key replaces the current one: re-encrypts everything at once, and loses nothing. */
+/** A new root key replaces the current one. All data is re-encrypted at once, and none is lost. */
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -89,7 +89,7 @@ async function rotate(from: Buffer, to: Buffer) {
   }
 }
 
-/** Returns the tables in which any column names this root key. */
+/** Returns the tables that contain the name of this root key in any column. */
 async function tablesSealedBy(key: Buffer): Promise<string[]> {
   const head = Buffer.concat([Buffer.of(2), Buffer.from(fingerprintOf(key), 'hex')])
   const tables = await sql<{ name: string }>(
@@ -112,7 +112,7 @@ const patient = (by = service, token = clinic.people.doctor.token) =>
 const newest = () => sql('select fingerprint from root_keys where retired_at is null')
 
 describe('a root key rotation while another process runs', () => {
-  test('is refused with the name of that process, and changes nothing', async () => {
+  test('is refused with the name of the other process, and changes nothing', async () => {
     const [other] = await sql(
       `select pid from pg_stat_activity
        where datname = current_database() and application_name = 'wardkeep' order by backend_start`,
@@ -135,9 +135,9 @@ describe('wardkeep keys rotate-root', () => {
     ),
   })
 
-  test('the test has data in each column to re-encrypt, and the root key encrypts no other column', async () => {
+  test('finds data to re-encrypt in each column, and the root key encrypts no other column', async () => {
     await service.close()
-    // Prepares the last test with the content of a dump made now.
+    // Saves the current content, like a dump. The last test restores it.
     await sql('create schema dump')
     for (const { table } of [...ROOT_SEALED, registered('root_keys')])
       await sql(`create table if not exists dump.${table.replace('pgboss.', '')} as table ${table}`)
@@ -146,7 +146,7 @@ describe('wardkeep keys rotate-root', () => {
     expect(found).toEqual(expected.sort())
   })
 
-  test('asks for the new key', async () => {
+  test('requires the new key', async () => {
     const ended = await runCommand(['keys', 'rotate-root'], env({ ENCRYPTION_KEY: OLD }))
     expect(ended).toMatchObject({ code: 1, stdout: '' })
     expect(ended.stderr).toMatch(
@@ -178,7 +178,7 @@ describe('wardkeep keys rotate-root', () => {
     ])
   })
 
-  test('reports when repeated that there is nothing to do, for each variable that holds the key', async () => {
+  test('reports when repeated that nothing is left to do, for each variable that can hold the key', async () => {
     for (const ENCRYPTION_KEY of [OLD, NEW]) {
       const keys = { ENCRYPTION_KEY, ENCRYPTION_KEY_NEXT: NEW }
       const ended = await runCommand(['keys', 'rotate-root'], env(keys))
@@ -189,7 +189,7 @@ describe('wardkeep keys rotate-root', () => {
 })
 
 describe('after a root key rotation', () => {
-  test('startup fails with the old key, with one line that names both keys', async () => {
+  test('startup fails with the former key, and one line names both keys', async () => {
     const config = { DATA_DIR: service.dataDir }
     const start = openService({
       background: ['encryption', 'jobs', 'webhooks'],
@@ -202,7 +202,7 @@ describe('after a root key rotation', () => {
     )
   })
 
-  test('users stay signed in, records are readable, waiting mails are sent and chats are answered', async () => {
+  test('users stay signed in, records are readable, waiting mails are sent and chats get replies', async () => {
     service = await openService({
       background: ['encryption', 'jobs', 'webhooks'],
       database,
@@ -229,7 +229,7 @@ describe('after a root key rotation', () => {
     await service.close()
   })
 
-  test('a former key is refused', async () => {
+  test('a former root key is refused as the new one', async () => {
     await expect(rotate(NEW, OLD)).rejects.toThrow(/was already used before/)
     expect(await newest()).toEqual([{ fingerprint: fingerprintOf(NEW) }])
   })
@@ -245,7 +245,7 @@ describe('after a root key rotation', () => {
     expect(await tablesSealedBy(NEW)).toEqual([])
   })
 
-  test('a value that cannot be decrypted is named and stays unchanged, and the others are re-encrypted', async () => {
+  test('a value that cannot be decrypted is named and stays unchanged, and other values are re-encrypted', async () => {
     const [from, to] = [Buffer.alloc(32, 23), Buffer.alloc(32, 24)]
     await sql(`update messenger_codes set sealed_chat = set_byte(sealed_chat, 40,
       get_byte(sealed_chat, 40) # 1)`)
@@ -256,7 +256,7 @@ describe('after a root key rotation', () => {
     expect(await tablesSealedBy(from)).toEqual(['messenger_codes'])
   })
 
-  test('a database dump from before the rotation is readable with the former root key', async () => {
+  test('a database dump from before the rotation can be read with the former root key', async () => {
     for (const { table, column, id } of ROOT_SEALED.filter((one) => one.table !== 'root_keys'))
       await sql(`update ${table} t set ${column} = d.${column}
         from dump.${table.replace('pgboss.', '')} d where d.${id.column} = t.${id.column}`)

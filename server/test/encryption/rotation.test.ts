@@ -1,4 +1,4 @@
-/** Rotates keys while the service runs: everything is encrypted with new keys, and the old ones are destroyed. */
+/** Rotates keys while the service runs. All data is re-encrypted with new keys, and the old keys are destroyed. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { codeOf } from '../support/accounts.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -19,7 +19,7 @@ const status = () => service.call('GET', '/api/admin/encryption/status', { token
 const ended = (status_: string) =>
   expect.poll(async () => (await status()).body.status, PATIENCE).toBe(status_)
 
-test('the status is idle before the first rotation', async () => {
+test('the rotation status is "idle" before the first rotation', async () => {
   expect(await status()).toMatchObject({
     status: 200,
     body: { status: 'idle', key_id: null, waits_for: null },
@@ -36,7 +36,7 @@ test.each(['', 'short', 'A'.repeat(42), 'g'.repeat(64)])(
 describe('a rotation', () => {
   const key = Buffer.alloc(32, 9).toString('hex')
 
-  test('re-encrypts everything, destroys the old keys and keeps their IDs on record', async () => {
+  test('re-encrypts everything, destroys the former keys and keeps the IDs of those keys', async () => {
     const step = (name: string, body?: object) =>
       service.call('POST', `/api/auth/totp/${name}`, { token: root.token, body })
     const { secret } = (await step('setup', { password: SUPERADMIN.password })).body
@@ -70,7 +70,8 @@ describe('a rotation', () => {
     const login = await service.call('POST', '/api/auth/login', {
       body: { ...SUPERADMIN, subdomain: 'platform', totp_code: codeOf(service, secret) },
     })
-    // The enrolment used this code. A used code and a wrong one get different answers, so the secret was decrypted.
+    // The enrolment already used this code. The answers to a used code and to a wrong code differ from a failure to
+    // decrypt, so either shows that the secret was decrypted.
     expect([200, 401]).toContain(login.status)
   })
 
@@ -97,7 +98,7 @@ describe('a rotation', () => {
     await ended('completed')
   })
 
-  test('skips and reports values that its key does not decrypt, and resumes when requested again', async () => {
+  test('reports values that no key decrypts, skips them, and continues when it is requested again', async () => {
     const [row] = await service.database.sql<{ sealed: Buffer }>(
       'select sealed_secret as sealed from second_factors',
     )
@@ -120,7 +121,7 @@ describe('a rotation', () => {
   })
 })
 
-test('an idle rotation resumes once a process works on it', async () => {
+test('an interrupted rotation continues once a process works on it', async () => {
   const api = await openService()
   const by = await superadmin(api)
   const call = (method: string, name: string) =>

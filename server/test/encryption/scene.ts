@@ -4,7 +4,7 @@ import type { Answer, Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 export interface Rotations {
-  /** Requests new keys. */
+  /** Requests a rotation to new keys. */
   begin(): Promise<Answer>
   status(): Promise<Record<string, any>>
   /** Waits for the status. Returns the whole status response. */

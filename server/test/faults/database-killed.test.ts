@@ -1,4 +1,7 @@
-/** Kills the embedded database server with -9 under the running service, which answers 503 until it has recovered. */
+/**
+ * Kills the embedded database server with SIGKILL while the service runs. The service answers 503 until the server has
+ * recovered.
+ */
 import { expect, test } from 'vitest'
 import { watch } from '../support/client.ts'
 import { postmasterPid } from '../support/embedded.ts'
@@ -7,7 +10,7 @@ import { nobodyLeft } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-test('the service answers 503 while its database server is down, and recovers each time', {
+test('the service answers 503 each time its database server is down, and works again afterwards', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await scratch()

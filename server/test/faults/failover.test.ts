@@ -14,9 +14,9 @@ import { until } from '../support/until.ts'
 
 let servers: TwoServers
 let address: TcpSwitch
-/** Reaches the primary directly. */
+/** A service that is connected directly to the primary. */
 let steady: Service
-/** Reaches the server that the address leads to. */
+/** A service that is connected to the address, which may lead to either server. */
 let moved: Service
 let root: Person
 let clinic: Clinic
@@ -43,7 +43,7 @@ const create = () => {
 const list = () => moved.call('GET', '/api/admin/departments', { token: clinic.people.admin.token })
 const ready = async () => (await moved.call('GET', '/readyz')).status
 
-/** Keeps reading and writing, and expects nothing but successes and 503 with Retry-After. */
+/** Keeps reading and writing. Expects only successful answers and 503 with Retry-After. */
 const watched = (): Watch<'read' | 'write' | 'me'> =>
   watch({
     read: () => asHttp(list()),
@@ -51,7 +51,7 @@ const watched = (): Watch<'read' | 'write' | 'me'> =>
     me: () => asHttp(moved.call('GET', '/api/users/me', { token: clinic.people.nurse.token })),
   })
 
-test('the service answers 503 while its database is a standby, and writes within 2 s after promotion', async () => {
+test('the service answers 503 while its database is a standby, and writes within 2 s after the promotion', async () => {
   const client = watched()
   await client.allWell()
   address.point(servers.standby)
@@ -93,7 +93,7 @@ test('a node connected to a lagging standby still refuses a user who was blocked
   await until('it answers', async () => (await standing(moved, person.token)) === 401 || undefined)
 })
 
-test('the service reports a primary that has become read-only, until it accepts writes again', async () => {
+test('the service reports a primary that has become read-only, until that primary accepts writes again', async () => {
   const health = async () =>
     (await moved.call('GET', '/api/admin/health', { token: root.token })).body.checks?.database
   const isReadOnly = async (value: 'on' | 'off') => {
@@ -111,8 +111,8 @@ test('the service reports a primary that has become read-only, until it accepts 
   await until('the report is well', async () => (await health()) === 'ok' || undefined)
 })
 
-// Last: afterwards the two servers differ.
-test('the service leaves a former primary that is still running, although its listener is connected to it', async () => {
+// This test must be the last, because the two servers differ afterwards.
+test('the service stops using a former primary that is still running, although the listener is connected to it', async () => {
   const name = async () =>
     (
       await moved.call('GET', `/api/admin/departments/${clinic.departmentId}`, {
@@ -127,7 +127,7 @@ test('the service leaves a former primary that is still running, although its li
   await steady.close()
   address.point(servers.standby, 'kept')
   const ofNode = `from pg_stat_activity where application_name = 'wardkeep' and datname = current_database()`
-  // Spares the listener, which queries pg_locks as its heartbeat. Ends all other connections.
+  // Ends all connections except the listener, which queries pg_locks as its heartbeat.
   const ofPools = `${ofNode} and query not like '%pg_locks%'`
   await query(servers.primary, `select pg_terminate_backend(pid) ${ofPools}`)
   await until('it reads from the promoted server', async () =>

@@ -1,4 +1,4 @@
-/** The log is written to a full disk: the service and the commands continue without it. */
+/** The service logs to a full disk. The service and the commands continue without the log. */
 import { expect, test, vi } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
 import { command, finished, PLAIN } from '../support/process.ts'
@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 // Processes on a busy machine take their time to start.
 vi.setConfig({ testTimeout: 150_000 })
 
-/** Runs with these outputs on a full disk. */
+/** Runs the command with these outputs redirected to a full disk. */
 const onFullDisk = (outputs: string) => ({
   by: ['sh', '-c', `exec "$0" "$@" ${outputs}`],
 })

@@ -1,4 +1,4 @@
-/** Servers that lack changes which another one has acknowledged to the service. */
+/** The service meets a server that lacks changes which another server has acknowledged. */
 import { describe, expect, test } from 'vitest'
 import type { EmbeddedServer } from '../../src/platform/embedded/index.ts'
 import { newColleague, standing } from '../sessions/users.ts'
@@ -53,7 +53,7 @@ const signInAdmin = async (service: Service, { people: { admin }, subdomain }: C
   return { ...admin, token }
 }
 
-describe('a promoted standby that lacks acknowledged changes', () => {
+describe('the promotion of a standby that lacks acknowledged changes', () => {
   test('is detected, ends all sessions and creates a critical finding that an operator closes', async () => {
     const { servers, address, node, other, clinic, colleague } = await scene()
     const { primary, standby } = servers
@@ -64,7 +64,7 @@ describe('a promoted standby that lacks acknowledged changes', () => {
     const created = await create(node, admin)
     expect(created.status).toBe(201)
     await query(standby, 'select pg_promote()')
-    // The new primary gives the ID of a lost entry to another one.
+    // The new primary reuses the ID of a lost entry for another entry.
     const [blocked] = await journalOf(primary, 'user.blocked')
     await query(
       standby,
@@ -104,7 +104,7 @@ describe('a promoted standby that lacks acknowledged changes', () => {
   })
 })
 
-describe('a planned switchover', () => {
+describe('a planned switchover of the database', () => {
   test('loses nothing, and refuses the former primary for 30 s', async () => {
     const { servers, address, node, other, clinic, colleague } = await scene()
     const { primary, standby, replayed } = servers
@@ -126,7 +126,7 @@ describe('a planned switchover', () => {
     expect((await create(node, clinic.people.admin)).status).toBe(503)
     expect(lossesOf(node)).toEqual([])
     node.clock.elapse(15_000)
-    // The new primary does not have the department.
+    // The department was lost: the new primary does not have it.
     await until('the loss is noticed', () => lossesOf(node)[0])
     await until('it signs people in', () => signInAdmin(node, clinic).catch(() => undefined))
     expect(await countOf(node)).toBe(1)

@@ -1,7 +1,10 @@
-/** Kills the service with -9 around each of its commits. Each payment answered with 200 is applied exactly once. */
+/**
+ * Kills the service with SIGKILL around each of its commits. A payment whose notification was answered with 200 is
+ * applied exactly once.
+ */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
-import { holdUp } from '../support/hold-up.ts'
+import { holdUp } from '../support/paused-writes.ts'
 import { CARDNET_SECRET, cardnetNotice, cardnetSignature } from '../support/payments.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
 import { scratch } from '../support/scratch.ts'
@@ -53,10 +56,18 @@ const ONCE = {
   entries: [{ action: 'payment.succeeded' }],
 }
 
-describe('a service killed while it handles a payment notification', () => {
+describe('a service that is killed while it handles a payment notification', () => {
   test.each([
-    ['before the inbox has committed: sends no answer and keeps nothing', 'before', 0],
-    ['after the commit of the inbox: keeps the unanswered notification', 'behind', 1],
+    [
+      'sends no response and stores nothing if it is killed before the notification is committed',
+      'before',
+      0,
+    ],
+    [
+      'keeps the unanswered notification if it is killed after the notification is committed',
+      'behind',
+      1,
+    ],
   ] as const)('%s', async (_what, moment, kept) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
     const held = await holdUp(database, { table: 'payment_notifications', moment })
@@ -75,8 +86,16 @@ describe('a service killed while it handles a payment notification', () => {
   })
 
   test.each([
-    ['before a payment has committed: the next node applies it', 'before', 'received'],
-    ['after the commit of a payment: no node applies it again', 'behind', 'applied'],
+    [
+      'leaves the payment to the next node if it is killed before the payment is committed',
+      'before',
+      'received',
+    ],
+    [
+      'applies the payment only once if it is killed after the payment is committed',
+      'behind',
+      'applied',
+    ],
   ] as const)('%s', async (_what, moment, state) => {
     const { database, service, start, send, kill, inbox, untilApplied, counted } = await stage()
     const held = await holdUp(database, { table: 'payments', moment })
@@ -85,7 +104,7 @@ describe('a service killed while it handles a payment notification', () => {
     await kill(service)
     await held.release()
     expect(await inbox()).toEqual([{ state, times_received: 1 }])
-    // Simulates the end of the dead process's lease.
+    // Lets the lease of the dead process expire.
     await database.sql(
       "update payment_notifications set leased_until = now() where state = 'received'",
     )
@@ -97,12 +116,12 @@ describe('a service killed while it handles a payment notification', () => {
   })
 })
 
-test('a payment is applied once if the database restarts while it is applied, without a service restart', async () => {
+test('a payment is applied once if the database restarts in between, without a restart of the service', async () => {
   const { database, service, send, inbox, untilApplied, counted } = await stage()
   const held = await holdUp(database, { table: 'payments', moment: 'before' })
   expect(await send(service)).toBe(200)
   await held.met()
-  // Ends every connection, as a restart does, even with work in progress.
+  // Ends every connection, as a database restart does, even if work is in progress.
   await database.sql(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,

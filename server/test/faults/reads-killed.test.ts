@@ -1,4 +1,4 @@
-/** Kills the service with -9 while records are read: the journal contains each record that was sent. */
+/** Kills the service with SIGKILL while records are read. The journal must contain each record that was sent. */
 import { expect, test } from 'vitest'
 import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService } from '../support/process.ts'
@@ -8,11 +8,11 @@ import { until } from '../support/until.ts'
 
 const ROUNDS = 5
 const READERS = 8
-/** Records sent in a round before its kill. */
+/** How many records each round reads before the kill. */
 const ENOUGH = 60
 const ADMIN = { subdomain: 'demo', email: 'admin@demo.local', password: 'try-Wardkeep-26' }
 
-/** Reads the same few records until the connection breaks, so that most come from memory. */
+/** Reads the same few records until the connection breaks. Most of them come from the cache. */
 async function readOn(service: RunningService, token: string, ids: number[], left: number[]) {
   for (let count = 0; ; count++) {
     const id = ids[count % ids.length] as number
@@ -29,7 +29,7 @@ async function readOn(service: RunningService, token: string, ids: number[], lef
 const countsOf = (ids: readonly number[]) =>
   ids.reduce((counts, id) => counts.set(id, (counts.get(id) ?? 0) + 1), new Map<number, number>())
 
-test('every patient record that a killed service sent has its journal entry', {
+test('every patient record that a service sent before it was killed has its journal entry', {
   timeout: 120_000,
 }, async () => {
   const dataDir = await scratch()

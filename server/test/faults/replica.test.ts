@@ -12,7 +12,7 @@ import { markFailure } from '../../src/platform/db/failures.ts'
 import { openReplica, type ReplicaWork } from '../../src/platform/db/replica.ts'
 import type { Logger } from '../../src/platform/observe/log.ts'
 import { contents, fatten, fileOf, order } from '../backups/support.ts'
-import { jobOf, workOn } from '../backups/working.ts'
+import { jobOf, workOn } from '../backups/worker-scene.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { databaseOn, migratedDatabase } from '../support/database.ts'
 import { query } from '../support/embedded.ts'
@@ -23,7 +23,7 @@ import { startTwoServers, type TwoServers } from '../support/two-servers.ts'
 import { until } from '../support/until.ts'
 
 let servers: TwoServers
-/** Connects to the standby. */
+/** The address through which the service connects to the standby. */
 let path: TcpSwitch
 let service: Service
 let address: string
@@ -77,7 +77,7 @@ const make = async (tenantId: number | null = null, by = service) =>
   (await by.app.features.backups.commands.create(tenantId, () => undefined)).backup_id
 
 describe('a backup with a configured replica', () => {
-  test('reads the replica once it has replayed earlier commits', async () => {
+  test('reads the replica once the replica has replayed earlier commits', async () => {
     await pauseReplay()
     await addDepartment('Committed before')
     const making = make()
@@ -124,7 +124,7 @@ describe('a backup with a configured replica', () => {
   })
 })
 
-/** Opens the replica with its own log. */
+/** Opens the replica with a log that the test can read. */
 function replicaAt(url: string) {
   const logged: unknown[][] = []
   const at = (level: string) => (fields: unknown, message: unknown) =>
@@ -140,7 +140,7 @@ function replicaAt(url: string) {
   return { replica, logged }
 }
 
-/** Begins a backup whose store stops in the middle of the first attempt. */
+/** Begins a backup. Its store pauses in the middle of the first attempt. */
 async function inTheMiddle() {
   const [reached, open] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   onTestFinished(() => open.resolve())
@@ -219,20 +219,20 @@ const expected = async () =>
     )
   ).map(({ id }) => id)
 
-describe('when a replica fails during a long read,', () => {
-  // More data than all buffers in between can take.
+describe('after a replica fails during a long read,', () => {
+  // Creates more data than all buffers on the way can hold.
   beforeAll(async () => {
     for (let part = 0; part < 20; part += 1) await fatten(service.database, clinic.id)
     await servers.replayed()
   })
 
-  test('a backup restarts from the primary after the replica is lost', async () => {
+  test('a backup starts again on the primary if the replica is lost', async () => {
     const backup = await inTheMiddle()
     path.point(servers.standby)
     await backup.completes()
   })
 
-  test('a backup restarts from the primary after a conflict with replay on the replica', async () => {
+  test('a backup starts again on the primary if the read conflicts with replay on the replica', async () => {
     const backup = await inTheMiddle()
     await query(servers.standby, 'alter system set max_standby_streaming_delay = 0')
     await query(servers.standby, 'select pg_reload_conf()')
@@ -245,7 +245,7 @@ describe('when a replica fails during a long read,', () => {
     await backup.completes()
   })
 
-  test('an export continues from the primary after the replica is lost', async () => {
+  test('an export continues on the primary if the replica is lost', async () => {
     await addDepartment('Committed before the export')
     const response = await openExport()
     path.point(servers.standby)
@@ -290,12 +290,12 @@ describe('a replica of the database', () => {
     const template = new URL(path.url)
     template.pathname = '/template1'
     const { line, replica } = await open(template.href)
-    // The roles belong to the cluster, so the connection itself works.
+    // All databases of the server share their roles, so the connection itself succeeds.
     expect(line?.reason).toBe('it is another database of the cluster')
     expect(replica.failingSince()).not.toBeNull()
   })
 
-  test('is not used if it lacks the start position, like a standby of a former primary', async () => {
+  test('is not used if it lacks a required log position, like a standby of a former primary', async () => {
     let reads = 0
     const readBeginning = async () => (reads += 1)
     const { standby, line } = await open(path.url, { readBeginning, waitMs: 2_000 })
@@ -303,7 +303,7 @@ describe('a replica of the database', () => {
     expect(line?.reason).toMatch(/^it does not contain the start of the work/)
   })
 
-  test('may be the primary itself, which is then used without a warning', async () => {
+  test('may be the primary itself, which is used without a warning', async () => {
     const primary = await openSwitch(servers.primary)
     const { standby, line, replica } = await open(primary.url)
     expect([standby, line?.level, line?.reason]).toEqual([undefined, 'info', 'it is a primary'])
@@ -318,7 +318,7 @@ describe('a replica of the database', () => {
     await expect(client.query('delete from journal')).rejects.toThrow('read-only transaction')
   })
 
-  test('stays in use after failures in other systems, such as the backup store', async () => {
+  test('stays in use after failures of other systems, such as the backup store', async () => {
     const { standby, line } = await open(path.url)
     const lost = (error: Error) => Object.assign(error, { code: 'ECONNRESET' })
     const ofStorage = lost(new Error('storage'))
@@ -327,7 +327,7 @@ describe('a replica of the database', () => {
     expect(line?.message).toBe('reading from the replica')
   })
 
-  test('makes the health report degraded while it cannot be reached, and nothing else fails', async () => {
+  test('makes the health report degraded while it is unreachable, and nothing else fails', async () => {
     onTestFinished(() => path.point(servers.standby))
     path.point({ ...servers.standby, host: '/nowhere' })
     const other = await openService({

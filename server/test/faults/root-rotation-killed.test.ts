@@ -1,4 +1,6 @@
-/** Kills a rotation of the root key. The service then starts with the old or the new key, without an operator. */
+/**
+ * Kills a rotation of the root key. The service then starts with the old or the new key, without help from an operator.
+ */
 import { readdir } from 'node:fs/promises'
 import pg from 'pg'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
@@ -64,7 +66,7 @@ async function kill(run: Command): Promise<void> {
 const keyFiles = async () =>
   (await readdir(dataDir)).filter((name) => name.startsWith('root.key')).sort()
 
-test('a root key rotation killed in its transaction keeps the old key, at the first and the last table', async () => {
+test('a root key rotation that is killed within its transaction keeps the former key, at the first and the last table', async () => {
   const old = await serve()
   const holder = await connection()
   for (const table of ['key_encryption_keys', 'root_keys']) {
@@ -76,7 +78,7 @@ test('a root key rotation killed in its transaction keeps the old key, at the fi
     expect(await serve()).toBe(old)
     expect(await keyFiles()).toEqual(['root.key', 'root.key.next'])
   }
-  // Repeats the rotation to its end, with the key that is stored there.
+  // Repeats the rotation with the key that the data folder contains, and completes it.
   const next = await ownKeys(dataDir, silentLog).keepNext()
   const env = { DATABASE_URL: database.url, DATA_DIR: dataDir }
   const ended = await finished(['keys', 'rotate-root'], env)
@@ -85,13 +87,13 @@ test('a root key rotation killed in its transaction keeps the old key, at the fi
   expect(await keyFiles()).toEqual(['root.key', `root.key.${old}`])
 })
 
-test('a root key rotation killed after its commit finds the stored new key, and makes it current', async () => {
+test('a root key rotation that was killed after its commit finds the stored new key, and makes that key current', async () => {
   const old = await serve()
   const [holder, next] = [await connection(), await connection()]
   await holder.query('begin; lock table root_keys in exclusive mode')
   const run = rotation()
   await waits('root_keys')
-  // Waits for the lock after the rotation, and gets it before the rotation's next step.
+  // Queues for the lock behind the rotation, so that this statement gets the lock before the rotation's next step.
   const inTurn = next.query('select pg_advisory_lock($1)', [LOCKS.rootKey])
   await until('the next in turn waits', async () => {
     const [row] = await database.sql(

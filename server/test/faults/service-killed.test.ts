@@ -1,4 +1,4 @@
-/** Kills the service with -9 during writes: acknowledged writes stay, and no process keeps running. */
+/** Kills the service with SIGKILL during writes. Acknowledged writes are kept, and no process stays behind. */
 import { expect, inject, test } from 'vitest'
 import { query } from '../support/embedded.ts'
 import { PLAIN, type RunningService, startService, tokenOf } from '../support/process.ts'
@@ -7,7 +7,7 @@ import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
 const ROUNDS = inject('chaos') === 'full' ? 20 : 5
-/** Acknowledged writes of a round before its kill. */
+/** How many writes each round acknowledges before the kill. */
 const ENOUGH = 40
 
 interface Written {
@@ -58,7 +58,7 @@ test(`${ROUNDS} kills during writes lose no acknowledged write or journal entry,
   let token: string | undefined
   for (let round = 1; round <= ROUNDS; round++) {
     const service = await startService(env)
-    // The first round's token is valid in every round, because its key survives the kills too.
+    // Every round uses the token of the first round. The signing key outlives the kills, so the token stays valid.
     token ??= await tokenOf(service)
     const bearer = token
     const writers = [
@@ -74,7 +74,7 @@ test(`${ROUNDS} kills during writes lose no acknowledged write or journal entry,
     service.signal('SIGKILL')
     await service.ended
     await Promise.all(writers)
-    // The next round starts at once, even if this round's server is still stopping.
+    // The next round starts at once, even if the server of this round is still stopping.
   }
 
   const last = await startService(env)
@@ -102,7 +102,7 @@ test(`${ROUNDS} kills during writes lose no acknowledged write or journal entry,
       ).map(({ resource_id }) => Number(resource_id)),
     )
     expect(acknowledged[table].filter((id) => !kept.has(id))).toEqual([])
-    // Includes commits without a response: every row has its entry, and every entry its row.
+    // This includes commits without a response: every row has a journal entry, and every entry has a row.
     expect([...kept].sort()).toEqual([...journaled].sort())
   }
   expect(acknowledged.departments.length).toBeGreaterThan(ROUNDS)

@@ -1,4 +1,7 @@
-/** A database keeps its connections but does not respond. Requests are answered in time; other work waits. */
+/**
+ * A database keeps its connections open but does not respond. Requests are answered within a limit, and other work
+ * waits.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
@@ -48,7 +51,7 @@ const requests = (): Promise<Answer>[] => {
   ]
 }
 
-/** Measures a request. A 503 with Retry-After counts as refused; answers from memory are also allowed. */
+/** Measures a request. A 503 with Retry-After counts as refused. Answers from the cache are also allowed. */
 async function timed(answering: Promise<Answer>) {
   const start = performance.now()
   const { status, headers } = await answering
@@ -60,7 +63,8 @@ test('while the database does not respond, every request gets 503 within 5 s, an
   await Promise.all(requests())
   proxy.stall()
   const waves: ReturnType<typeof timed>[] = []
-  // The first requests find silent connections, the second a full pool, the last a known silence.
+  // The first requests use connections that have become silent, the second meet a full pool, and the last are refused
+  // at once.
   for (const pause of [0, 1_000, 2_000]) {
     await delay(pause)
     waves.push(...[...requests(), ...requests(), ...requests()].map(timed))

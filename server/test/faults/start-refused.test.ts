@@ -26,7 +26,7 @@ async function occupied(): Promise<number> {
 }
 
 describe('the service refuses to start', () => {
-  test('on a data folder in use by another service, which is named and keeps running', async () => {
+  test('with a data folder that another service uses, which is named and keeps running', async () => {
     const dataDir = await scratch()
     const first = await startService(on(dataDir))
     const lines = await refusedStart(on(dataDir))
@@ -38,7 +38,7 @@ describe('the service refuses to start', () => {
     await first.stop()
   })
 
-  test('on a folder of another major version of PostgreSQL, with upgrade instructions', async () => {
+  test('with a data folder of another major version of PostgreSQL, and explains how to upgrade', async () => {
     const dataDir = await scratch()
     await (await startService(on(dataDir))).stop()
     const file = join(dataDir, 'postgres', 'PG_VERSION')
@@ -52,7 +52,7 @@ describe('the service refuses to start', () => {
     await (await startService(on(dataDir))).stop()
   })
 
-  test.runIf(isRoot)('in a folder that the server account cannot access', async () => {
+  test.runIf(isRoot)('with a data folder that the server account cannot access', async () => {
     const wall = await scratch()
     await chmod(wall, 0o700)
     const lines = await refusedStart(on(join(wall, 'data')))
@@ -60,7 +60,7 @@ describe('the service refuses to start', () => {
     expect(lines[0]).toContain('Set DATA_DIR')
   })
 
-  test('on a full disk, at the first start and at a later one', async (context) => {
+  test('with a full disk, at the first start and at a later one', async (context) => {
     const dataDir = await scratch()
     const mount = ['-t', 'tmpfs', '-o', 'size=24m,mode=0711', 'tmpfs', dataDir]
     if (spawnSync('mount', mount).status !== 0) context.skip('mounting takes root and its rights')
@@ -81,7 +81,7 @@ describe('the service refuses to start', () => {
     await (await startService(on(dataDir))).stop()
   })
 
-  test('on a port that is in use, before it creates any file', async () => {
+  test('with a port that is in use, before it creates any file', async () => {
     const dataDir = await scratch()
     const port = await occupied()
     const lines = await refusedStart(on(dataDir, { PORT: String(port) }))
@@ -93,7 +93,7 @@ describe('the service refuses to start', () => {
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('on a metrics port that is in use, naming the variable', async () => {
+  test('with a metrics port that is in use, and names the variable', async () => {
     const port = await occupied()
     const lines = await refusedStart(on(await scratch(), { METRICS_PORT: String(port) }))
     expect(lines).toEqual([
@@ -111,13 +111,13 @@ describe('the service refuses to start', () => {
     expect(await readdir(dataDir)).toEqual([])
   })
 
-  test('on an address that does not belong to the computer', async () => {
+  test('with an address that does not belong to the computer', async () => {
     const lines = await refusedStart(on(await scratch(), { HOST: '192.0.2.7' }))
     expect(lines).toEqual([expect.stringMatching(/^HOST, PORT: cannot listen on 192\.0\.2\.7:0/)])
   })
 
-  test('on an invalid host name for the metrics listener', async () => {
-    // Longer than a DNS label may be.
+  test('with an invalid host name for the metrics port', async () => {
+    // A host name that is longer than a DNS label may be.
     const more = { METRICS_HOST: 'a'.repeat(64), METRICS_PORT: '9090' }
     const lines = await refusedStart(on(await scratch(), more))
     expect(lines).toEqual([

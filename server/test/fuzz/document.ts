@@ -49,7 +49,7 @@ export const OPERATIONS: Described[] = Object.entries<Record<string, any>>(docum
 )
 
 const ajv = new Ajv2020({ strict: false, allErrors: true })
-// ajv-formats is CommonJS; its types hide that the import is the function itself.
+// ajv-formats is CommonJS; its types do not show that the import is the function itself.
 ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
 ajv.addSchema(document, 'openapi')
 const compiled = new Map<string, ValidateFunction>()
@@ -63,7 +63,7 @@ export function faultOf(
   if (!response) return `status ${answer.status} is not described`
   const [type] = Object.keys(response.content ?? {})
   if (type !== undefined && type !== 'application/json') {
-    // A list of lines may be empty.
+    // A list in JSON lines may be empty, so an empty body is allowed.
     const isFile = typeof answer.body === 'string' || type.startsWith('text/')
     return isFile ? undefined : 'the described file is missing'
   }

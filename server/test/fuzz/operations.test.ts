@@ -1,6 +1,6 @@
 /**
- * Fuzzes every operation of the document as every kind of caller: no 500, and only documented responses.
- * `FUZZ_SEED` and `FUZZ_RUNS` repeat or widen a run.
+ * Fuzzes every operation of the document as every kind of caller. Every response must be documented, and none may be a
+ * 500. `FUZZ_SEED` repeats a run, and `FUZZ_RUNS` changes its size.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -44,7 +44,7 @@ beforeAll(async () => {
   knownHash = row?.password_hash ?? ''
 })
 
-/** The callers. Signs in again if a request of the run has signed the caller out. */
+/** The callers. Each function signs the caller in again if an earlier request has ended the session. */
 const CALLERS: Record<string, () => Promise<string | undefined>> = {
   superadmin: async () => {
     root = await alive(root)
@@ -61,7 +61,7 @@ const CALLERS: Record<string, () => Promise<string | undefined>> = {
   nobody: async () => undefined,
 }
 
-/** Returns the person, restored if the run has changed or deleted their account. */
+/** Returns the person. Restores the account if an earlier request has changed or deleted it. */
 async function alive(person: Person): Promise<Person> {
   const me = await service.call('GET', '/api/users/me', { token: person.token })
   if (me.status === 200 && me.body.role === person.role) return person
@@ -140,14 +140,14 @@ async function newPatient(isDeleted: boolean): Promise<number> {
   return id
 }
 
-/** Creates a backup of the caller's tenant and its finished job. Ends jobs that a request started. */
+/** Creates a backup of the caller's tenant and its finished job. Ends all jobs that earlier requests have started. */
 async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
   const clinic = { id: tenant_id } as Clinic
   const { backupId, jobId } = await furnishBackup(service, clinic)
   return { backup_id: backupId, job_id: jobId }
 }
 
-/** Creates a fix that awaits confirmation, although its finding is already gone. */
+/** Creates a fix that awaits confirmation. Its finding has already disappeared. */
 async function newFix(): Promise<Known['named']> {
   await service.call('POST', '/api/admin/self-healing/seed-fixes', { token: root.token })
   const [fix] = await service.database.sql<{ id: number }>(
@@ -157,7 +157,7 @@ async function newFix(): Promise<Known['named']> {
   return { fix_id: fix.id }
 }
 
-/** Creates a payment and a failed notification directly, because no worker runs here. */
+/** Inserts a payment and a failed notification into the database, because no worker runs here. */
 async function newPayment(): Promise<Known['named']> {
   const id = crypto.randomUUID()
   const payload = JSON.stringify(cardnetNotice('succeeded', { id, amount: 'much' }, { id }))
@@ -195,7 +195,7 @@ async function newWebhook({ token, tenant_id }: Person): Promise<Known['named']>
   return { webhook_id: id, delivery_id: list.body.items[0].id, replay_id }
 }
 
-/** Creates a replay that no job can finish first: all of it is queued, and some of it waits. */
+/** Creates a replay that no job can complete too early: all of its messages are queued, and some are not due yet. */
 async function newReplay(webhookId: number): Promise<number> {
   const [replay] = await service.database.sql<{ id: number }>(
     `with replay as (
@@ -228,14 +228,15 @@ async function ask(operation: Described, token: string | undefined, request: any
 }
 
 describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))(
-  '%s',
+  'the operation %s',
   (_, operation) => {
-    // Clinicians call the operations that only they may use. Elsewhere they reach no further than other roles.
+    // Clinicians call only the operations that only clinicians may use. In other operations they can do no more than
+    // other roles.
     const roles = Object.keys(CALLERS).filter(
       (role) => role !== 'doctor' || operation.id === 'breakGlass',
     )
-    test.each(roles)('answers requests of %s as documented', async (role) => {
-      // An anonymous caller is stopped by the missing token, so fewer runs are enough.
+    test.each(roles)('answers random requests of %s as documented', async (role) => {
+      // An anonymous caller is rejected for the missing token, so fewer runs are enough.
       const isOpen = operation.responses[401] === undefined || operation.id === 'login'
       const numRuns = role === 'nobody' && !isOpen ? Math.ceil(RUNS / 8) : RUNS
       const known = await newRecords(role, operation.id)
@@ -251,13 +252,15 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
 )
 
 afterAll(() => {
-  // A run in which every request was refused would have tested nothing.
+  // Fails if every request to an operation was rejected, because such a run has tested nothing.
   const untried = [...seen].filter(([, statuses]) => Math.min(...statuses) >= 300)
   const needSecrets = [
     'login',
     'signInToConsole',
     'refreshTokens',
     'changeOwnPassword',
+    // Needs a session of the console.
+    'confirmConsoleSession',
     'verifyEmail',
     'resetPassword',
     'enableTotp',
@@ -265,7 +268,7 @@ afterAll(() => {
     'linkMessenger',
     'receiveMessengerUpdate',
     'receiveCardnetNotification',
-    // Needs no secret, but a body that only its provider describes.
+    // The operation needs no secret, but only its provider documents the body.
     'receivePaygateNotification',
   ]
   expect(untried.map(([id]) => id).filter((id) => !needSecrets.includes(id))).toEqual([])

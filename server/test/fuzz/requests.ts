@@ -1,4 +1,4 @@
-/** Builds whole requests to an operation from values that its description asks for. */
+/** Builds whole requests to an operation. Generates their values from the description of the operation. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Described } from './document.ts'
 import { hostile, hostileText, type Known, nearlyValid, valid } from './values.ts'
@@ -11,7 +11,7 @@ export interface FuzzedRequest {
 
 const encode = (text: string) => encodeURIComponent(text.toWellFormed())
 
-/** Generates the text of a path or query parameter, mostly a valid one. */
+/** Generates the text of a path or query parameter. Most of the texts are valid. */
 function parameter(schema: object, known: Known): Arbitrary<string> {
   return fc.oneof(
     { weight: 3, arbitrary: valid(schema, known).map(String) },
@@ -30,7 +30,7 @@ function pathOf({ path, parameters }: Described, known: Known): Arbitrary<string
   )
   return values.map((texts) =>
     named.reduce(
-      // An empty segment would be another path, which is not tested here.
+      // Replaces empty text, because an empty segment would make another path, which is not tested here.
       (made, { name }, index) => made.replace(`{${name}}`, encode(texts[index] || '0')),
       path,
     ),
@@ -47,7 +47,7 @@ function queryOf({ parameters }: Described, known: Known): Arbitrary<string> {
   const needed = named
     .filter(({ required }) => required)
     .map(({ name, schema }) => parameter(schema, known).map((text) => [name, text]))
-  // Adds few parameters if the operation has none, because unknown ones are refused.
+  // Adds few parameters if the operation declares none, because unknown parameters are rejected.
   const some = fc.oneof(
     { weight: named.length === 0 ? 6 : 1, arbitrary: fc.tuple(...needed) },
     { weight: 1, arbitrary: fc.array(one, { maxLength: 5 }) },
@@ -75,7 +75,7 @@ function bodyOf({ body }: Described, known: Known): Arbitrary<string | undefined
   )
 }
 
-/** Generates requests to the operation: valid, nearly valid and hostile ones. */
+/** Generates requests to the operation: valid, nearly valid and hostile requests. */
 export function requests(operation: Described, known: Known): Arbitrary<FuzzedRequest> {
   return fc.record({
     path: pathOf(operation, known),

@@ -1,8 +1,8 @@
-/** Generates values for a schema: valid, nearly valid, and those that an attacker would send. */
+/** Generates values for a schema: valid values, nearly valid values, and values that an attacker would send. */
 import fc, { type Arbitrary } from 'fast-check'
 import type { Schema } from './document.ts'
 
-/** IDs that exist in the run, for requests that get further than a 404. */
+/** IDs of existing records. Requests with such IDs pass the check that otherwise ends in 404. */
 export interface Known {
   ids: number[]
   words: string[]
@@ -89,7 +89,7 @@ export const hostile: Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 4 }),
 )
 
-/** Text for a path or a query, where everything is text. */
+/** Hostile text for a path or a query. */
 export const hostileText: Arbitrary<string> = fc.oneof(
   fc.constantFrom(...HOSTILE_TEXT.filter((text) => text.isWellFormed())),
   fc.string({ unit: 'grapheme', maxLength: 40 }),
@@ -125,7 +125,7 @@ function integer({ minimum = 1, maximum = 1_000 }: Schema, { ids }: Known): Arbi
 function text(schema: Schema, { words }: Known): Arbitrary<string> {
   const { format, minLength = 0, maxLength = 60 } = schema
   if (format === 'email') return fc.emailAddress()
-  // Nothing listens at this address, so the test sends nothing to anyone.
+  // Nothing listens at this address, so no message leaves the test.
   if (format === 'uri')
     return fc.constantFrom('http://127.0.0.1:9/', 'http://127.0.0.1:9/hook?a=b#c', 'https://[::1]/')
   if (format === 'date-or-time')

@@ -1,4 +1,4 @@
-/** Floods from a stranger over few connections: none makes the service hold much memory. */
+/** An attacker floods the service over few connections. No flood makes the service use much memory. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
@@ -47,7 +47,7 @@ test('the service uses little memory for six thousand pipelined requests whose r
   expect(bytesInUse() - before).toBeLessThan(60 * MIB)
 })
 
-test('a body sent in single bytes is refused, and its connection is closed', async () => {
+test('a body that arrives in single bytes is refused, and its connection is closed', async () => {
   const body = JSON.stringify({ email: 'a@b.test', password: 'x'.repeat(16_000) })
   const socket = dial()
   let received = ''
@@ -63,7 +63,7 @@ test('a body sent in single bytes is refused, and its connection is closed', asy
   expect(received).toContain('"code":"body_in_pieces"')
 })
 
-test('a body sent in pieces of a few hundred bytes is accepted', async () => {
+test('a body that arrives in pieces of a few hundred bytes is accepted', async () => {
   const body = JSON.stringify({
     email: 'a@b.test',
     password: 'x'.repeat(100),

@@ -37,7 +37,7 @@ describe('row-level security', () => {
     expect(tables.filter((table) => !table.enabled || !table.forced)).toEqual([])
   })
 
-  test('lets the application role see one tenant, with a policy on every table', async () => {
+  test('lets the application role see one tenant, by a policy on every table', async () => {
     const policies = await sql<{ name: string; policy: string; checks: string | null }>(
       `select t.name, pg_get_expr(p.polqual, p.polrelid) as policy,
          pg_get_expr(p.polwithcheck, p.polrelid) as checks
@@ -61,7 +61,7 @@ describe('row-level security', () => {
     expect(others).toEqual([])
   })
 
-  test('cannot be bypassed through partitions, because the service roles have no rights on them', async () => {
+  test('cannot be bypassed through partitions, because the service roles have no rights on partitions', async () => {
     const reachable = await sql(
       `select t.name, r.role from (${isolated}) t, unnest($1::text[]) r (role)
        where t.is_partition and has_table_privilege(r.role, t.oid, 'select, insert, update, delete')`,
@@ -77,9 +77,10 @@ describe('row-level security', () => {
     expect(open).toEqual([])
   })
 
-  // Key-encryption keys wrap the keys of all tenants and are wrapped themselves. Action names belong to the release.
-  // Invalidations carry ids alone, like notifications, which every role may receive.
-  test('covers every table that the application role may read, except tables without a tenant', async () => {
+  // Some tables have no tenant policy. Key-encryption keys wrap the keys of all tenants and are wrapped themselves.
+  // Action names belong to the release. Invalidations contain only IDs, like notifications, which every role may
+  // receive.
+  test('covers every table that the application role may read, except tables without tenant data', async () => {
     const readable = await sql<{ name: string }>(
       `select relname as name from pg_class
        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v', 'm')
@@ -180,7 +181,7 @@ describe('the application role', () => {
   })
 })
 
-describe('a function that runs with the rights of its owner', () => {
+describe('a database function that runs with the rights of its owner', () => {
   const definers = () =>
     sql<{ name: string; path: string | null }>(
       `select p.oid::regprocedure::text as name,
@@ -191,7 +192,7 @@ describe('a function that runs with the rights of its owner', () => {
        order by 1`,
     )
 
-  // Without pg_temp at the end, a temporary table would be found before all others.
+  // Without pg_temp at the end of the search path, PostgreSQL would search temporary tables first.
   test("searches its own schema first, and the caller's temporary schema last", async () => {
     const found = await definers()
     expect(found.map(({ name }) => name)).toContain('ensure_journal_partitions(integer,integer)')
@@ -211,7 +212,7 @@ describe('a function that runs with the rights of its owner', () => {
     await client.query(
       'set role wardkeep_platform; create temporary table journal (created_at date)',
     )
-    // One statement, so that both sides use the same month.
+    // Uses a single statement, so that both sides refer to the same month.
     const { rows } = await client.query(
       `select ensure_journal_partitions(months.ahead) as made
        from age(to_date(right($1, 7), 'YYYY_MM'), date_trunc('month', now() at time zone 'UTC')::date) as age,
@@ -229,7 +230,7 @@ describe('a function that runs with the rights of its owner', () => {
 })
 
 describe('the journal table', () => {
-  test('has at most eight indexes including its key, and so has each monthly partition (ADR 0016)', async () => {
+  test('has at most eight indexes including its key, as does each monthly partition (ADR 0016)', async () => {
     const counted = await sql<{ name: string; indexes: number }>(
       `select indrelid::regclass::text as name, count(*) as indexes from pg_index
        where indrelid = 'journal'::regclass or indrelid in
@@ -256,7 +257,7 @@ describe('the journal table', () => {
     expect(await sql('select * from journal order by id')).toEqual(before)
   })
 
-  test('refuses this on each partition, including later ones', async () => {
+  test('refuses the same statements on each partition, including later partitions', async () => {
     await sql('select ensure_journal_partitions(6)')
     const partitions = await sql<{ name: string }>(
       "select inhrelid::regclass::text as name from pg_inherits where inhparent = 'journal'::regclass",

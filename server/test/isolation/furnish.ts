@@ -12,10 +12,10 @@ import { signInAs } from '../support/people.ts'
 import { ROOT_KEY, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** A text in every field of the clinic that must stay unchanged, and in no other row. */
+/** Text in every field of the clinic that must stay unchanged. No other row contains this text. */
 export const MARK = 'zanzibar'
 
-/** Records that a user was shown a list of two patients. */
+/** Records that a user has seen a list of two patients. */
 export async function furnishList(service: Service, { tenant_id, id }: Person): Promise<void> {
   await service.database.sql(
     `with entry as (
@@ -119,7 +119,7 @@ export async function furnishWebhook(
   return { webhookId: body.id, deliveryId: made?.id ?? 0, replayId: made?.replay ?? 0 }
 }
 
-/** Creates a payment for a clinic, and a failed notification of another one. */
+/** Creates a payment for a clinic, and a failed notification about another payment. */
 export async function furnishPayment(
   service: Service,
   { id: tenantId, subdomain }: Clinic,
@@ -191,7 +191,7 @@ export async function furnishPatient(
   return { patientId }
 }
 
-/** Creates a patient for one call of the operation. */
+/** Creates a patient for a single call of the operation. */
 export async function patientFor(service: Service, clinic: Clinic, operation: string) {
   const { patientId } = await newPatient(service, clinic)
   if (operation.endsWith('/restore'))
@@ -199,7 +199,7 @@ export async function patientFor(service: Service, clinic: Clinic, operation: st
   return { patientId }
 }
 
-/** Creates a self-healing finding for a clinic, which was fixed automatically before. */
+/** Creates a self-healing finding for a clinic. Self-healing has fixed the same finding automatically before. */
 export async function furnishFix(
   { database }: Service,
   { id, subdomain }: Clinic,

@@ -10,9 +10,9 @@ export interface Aimed extends CallOptions {
 export interface Line {
   /** `METHOD path`, as in the contract. */
   name: string
-  /** The special feature of the call, if an operation has several lines. */
+  /** Distinguishes the lines of an operation that has several. */
   what?: string
-  /** Selects the records for the call; `token` is the caller's. */
+  /** Selects the records of the target for the call. `token` is the caller's. */
   aim: (target: Target, token: string | undefined) => Aimed
   own: Statuses
   /** The statuses for records of another tenant. Absent if the operation has no target. */
@@ -21,7 +21,9 @@ export interface Line {
 
 export type Statuses = Record<CallerKind, number>
 
-/** The statuses of the roles that may call. Every other role gets 403, and a caller without a session 401. */
+/**
+ * Returns the statuses for the roles that may call. Every other role gets 403, and a caller without a session gets 401.
+ */
 function only(statuses: Partial<Statuses>): Statuses {
   const of = (kind: CallerKind) => statuses[kind] ?? (kind === 'nobody' ? 401 : 403)
   return Object.fromEntries(CALLERS.map((kind) => [kind, of(kind)])) as Statuses
@@ -71,7 +73,7 @@ export const newUser = (fields: object): Aimed => ({
     ...fields,
   },
 })
-/** An account that does not exist and that no earlier request has named. */
+/** Returns an account that does not exist and that no earlier request has named. */
 export const unknownAccount = () => ({ email: `${crypto.randomUUID()}@own.test`, subdomain: 'own' })
 export const registration = (fields: object): Aimed => newUser({ subdomain: 'own', ...fields })
 export const named = (fields: object = {}) => ({ name: crypto.randomUUID(), ...fields })

@@ -1,4 +1,4 @@
-/** Runs each line of the access table as every role, on the own tenant and on a foreign one. */
+/** Runs each line of the access table as every role, on the role's own tenant and on a foreign tenant. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { BUILT, nameOf } from '../contract/operations.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -25,7 +25,8 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
   })
 
   test('the foreign clinic has rows in every table', () => {
-    // Refusals wait in their table for up to a minute. test/journal/refusals.test.ts checks their isolation.
+    // Ignores refusals, which wait in their table for up to a minute. test/journal/refusals.test.ts checks their
+    // isolation.
     const { refusals: _, ...kept } = before
     for (const [table, rows] of Object.entries(kept))
       expect([table, rows.length > 0]).toEqual([table, true])
@@ -40,7 +41,8 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
 
     if (line.foreign)
       test('on a target in a foreign tenant', async () => {
-        // Calls of a superadmin succeed, so they target a third clinic and not the untouched one.
+        // Calls of a superadmin succeed on every tenant. They target a third clinic, so that the foreign clinic stays
+        // unchanged.
         const targetFor = async (kind: CallerKind) =>
           kind === 'superadmin' ? scene.freshTarget(scene.third, line.name) : scene.foreignTarget
         expect(await statusesOf(line, targetFor)).toEqual(line.foreign)
@@ -66,7 +68,7 @@ export function runTable(prepare: (service: Service) => Promise<void>): void {
     const [method = '', template = ''] = line.name.split(' ')
     const path = template.replaceAll(/\{(\w+)\}/g, (_, key) => String(values[key]))
     const answer = await scene.service.call(method, path, { token, ...options })
-    // A superadmin may see every tenant. Responses to other roles contain nothing of the foreign tenant.
+    // A superadmin may see every tenant. A response to any other role must contain no data of the foreign tenant.
     if (kind !== 'superadmin')
       expect([kind, JSON.stringify(answer.body ?? null).includes(MARK)]).toEqual([kind, false])
     return answer.status

@@ -1,4 +1,4 @@
-/** The rules for users and departments in a tenant, and for who may change whom. */
+/** The rules for users and departments of a tenant: which roles may change which users. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type Clinic,
@@ -54,7 +54,7 @@ describe('an e-mail address', () => {
     ).toMatchObject({ status: 201 })
   })
 
-  test('is stored without surrounding spaces, as names are', async () => {
+  test('is stored without surrounding spaces, like a name', async () => {
     const made = await admin(
       'POST',
       '/api/admin/users',
@@ -113,7 +113,7 @@ describe('a department', () => {
     })
   })
 
-  test('offers the doctors of the tenant that a superadmin names as heads', async () => {
+  test('offers as heads the doctors of the tenant that a superadmin names', async () => {
     const body = { name: 'Far', tenant_id: other.id }
     expect(
       await operator('POST', departments, { ...body, head_doctor_id: clinic.people.doctor.id }),
@@ -123,7 +123,7 @@ describe('a department', () => {
     ).toMatchObject({ status: 201 })
   })
 
-  test('is removed from its users when it is deleted', async () => {
+  test('is removed from its users when the department is deleted', async () => {
     const made = await admin('POST', departments, { name: 'Short-lived' })
     const user = await admin('POST', '/api/admin/users', newUser({ department_id: made.body.id }))
     expect(user.body.department_id).toBe(made.body.id)
@@ -149,7 +149,7 @@ describe('a department', () => {
 
 describe('a user', () => {
   test.each(['admin', 'superadmin'])(
-    'cannot block, delete or demote themselves: %s',
+    'with the role %s cannot block, delete or demote themselves',
     async (role) => {
       const self = role === 'admin' ? clinic.people.admin : root
       for (const [method, path, body] of [

@@ -1,4 +1,7 @@
-/** Refused calls and their journal entries: of blocked users at sign-in, and of auditors outside the lists. */
+/**
+ * Refused calls and their journal entries, for blocked users who sign in and for auditors who call operations outside
+ * their lists.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { type Answer, openService, type Service } from '../support/service.ts'
@@ -20,7 +23,7 @@ const login = (email: string, password: string, headers = {}) =>
     body: { email, password, subdomain: clinic.subdomain },
     headers,
   })
-/** Returns the journal entries of a call. Reading the audit log writes pending refusals first. */
+/** Returns the journal entries of a call. Reading the audit log first writes the pending refusals to it. */
 const entriesOf = async ({ headers }: Answer) => {
   await service.call('GET', '/api/admin/audit', { token: root.token })
   return service.database.sql(
@@ -90,9 +93,17 @@ describe('an auditor', () => {
 
 describe('a refused call', () => {
   test.each([
-    ['for the role', 'doctor', 'GET', '/api/admin/users', undefined, 'listUsers', 'role_required'],
     [
-      'for the tenant',
+      'for the role of the caller',
+      'doctor',
+      'GET',
+      '/api/admin/users',
+      undefined,
+      'listUsers',
+      'role_required',
+    ],
+    [
+      'for the tenant in the request',
       'admin',
       'GET',
       '/api/admin/users?tenant_id=1',
@@ -101,7 +112,7 @@ describe('a refused call', () => {
       'other_tenant',
     ],
     [
-      'for what is asked',
+      'for the content of the request',
       'admin',
       'POST',
       '/api/admin/users',
@@ -109,27 +120,30 @@ describe('a refused call', () => {
       'createUser',
       'superadmin_required',
     ],
-  ] as const)('is journaled: %s', async (_why, role, method, path, body, operation, code) => {
-    const person = clinic.people[role]
-    const answer = await service.call(method, path, { token: person.token, body })
-    expect(answer).toMatchObject({ status: 403, body: { code } })
-    expect(await entriesOf(answer)).toEqual([
-      {
-        action: 'access.refused',
-        tenant_id: clinic.id,
-        user_id: person.id,
-        user_email: person.email,
-        resource_type: 'operation',
-        resource_id: operation,
-        changes: {
-          code,
-          count: 1,
-          first_at: expect.any(String),
-          last_at: expect.any(String),
+  ] as const)(
+    'is journaled if it was refused %s',
+    async (_why, role, method, path, body, operation, code) => {
+      const person = clinic.people[role]
+      const answer = await service.call(method, path, { token: person.token, body })
+      expect(answer).toMatchObject({ status: 403, body: { code } })
+      expect(await entriesOf(answer)).toEqual([
+        {
+          action: 'access.refused',
+          tenant_id: clinic.id,
+          user_id: person.id,
+          user_email: person.email,
+          resource_type: 'operation',
+          resource_id: operation,
+          changes: {
+            code,
+            count: 1,
+            first_at: expect.any(String),
+            last_at: expect.any(String),
+          },
         },
-      },
-    ])
-  })
+      ])
+    },
+  )
 
   test("is in the audit log of the caller's tenant, not of the tenant in the request", async () => {
     const { admin } = clinic.people
@@ -152,7 +166,7 @@ describe('a failed sign-in', () => {
       action: 'auth.login_failed',
       tenant_id: clinic.id,
       resource_type: 'user',
-      // The caller has not signed in.
+      // The user is unknown, because the caller has not signed in.
       user_id: null,
       changes: { reason: 'invalid_credentials' },
     }
@@ -168,7 +182,7 @@ describe('a failed sign-in', () => {
     expect(kept?.count).toBe(0)
   })
 
-  test('is journaled without a tenant for superadmins when the tenant is unknown', async () => {
+  test('is journaled without a tenant if a superadmin signs in with an unknown tenant', async () => {
     const answer = await service.call('POST', '/api/auth/login', {
       body: { email: 'a@b.test', password: 'wrong', subdomain: 'nowhere' },
     })

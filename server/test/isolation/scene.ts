@@ -25,11 +25,11 @@ export const CALLERS = [
   'auditor',
   'nobody',
 ] as const
-/** The operation for which the target user needs a session. */
+/** The operation that needs a session of the target user. */
 export const END_USER_SESSION = 'DELETE /api/admin/users/{user_id}/sessions/{jti}'
 export type CallerKind = (typeof CALLERS)[number]
 
-/** The records of a tenant that calls can target. */
+/** The records of a tenant that a call can target. */
 export interface Target {
   tenantId: number
   subdomain: string
@@ -47,7 +47,7 @@ export interface Target {
   paymentId: number
   /** A failed notification of the clinic's payment. */
   notificationId: number
-  /** A patient of the clinic's department, already deleted if the call restores patients. */
+  /** A patient of the clinic's department. The patient is already deleted if the call restores patients. */
   patientId: number
   backupId: string
   /** The job that created the backup. */
@@ -64,7 +64,10 @@ export interface Scene {
   own: Clinic
   foreign: Clinic
   third: Clinic
-  /** Returns a token for one call, which may end the token's session. Undefined for a caller without a session. */
+  /**
+   * Returns a token that is used for one call only, because the call may end the session. Undefined for a caller
+   * without a session.
+   */
   tokenOf(kind: CallerKind, operation: string): Promise<string | undefined>
   /** Creates records of a clinic for one call of the operation. */
   freshTarget(clinic: Clinic, operation: string): Promise<Target>
@@ -80,7 +83,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreign = await makeClinic(service, root, MARK)
   const third = await makeClinic(service, root, 'third')
   const { sql } = service.database
-  /** Creates a webhook of the clinic and deletes earlier ones, because the number of webhooks is limited. */
+  /** Creates a webhook of the clinic. Deletes earlier webhooks, because their number is limited. */
   const freshWebhook = async (clinic: Clinic) => {
     await sql('delete from webhooks where tenant_id = $1', [clinic.id])
     return furnishWebhook(service, clinic)
@@ -91,7 +94,7 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreignPatient = await furnishPatient(service, foreign)
   const foreignBackup = await furnishBackup(service, foreign)
   const foreignFix = await furnishFix(service, foreign)
-  /** Tokens that were used only for reads, which do not end a session. */
+  /** Tokens that calls used only for reads. A read does not end the session, so the tokens can be used again. */
   const unspent = new Map<CallerKind, string>()
   return {
     service,
@@ -136,7 +139,8 @@ export async function openScene(service: Service): Promise<Scene> {
             ? await furnishSession(service, clinic.id, userId)
             : jtiOf(clinic.people.doctor.token),
         refresh: clinic.people.doctor.refresh,
-        // Creates this record only when needed, because it takes as long as all other records together.
+        // Creates a webhook only when the operation needs one, because that takes as long as all other records
+        // together.
         ...(operation.includes('webhook') ? await freshWebhook(clinic) : foreignWebhook),
         ...(operation.includes('payment') ? await furnishPayment(service, clinic) : foreignPayment),
         ...(operation.includes('patient')

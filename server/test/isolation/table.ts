@@ -1,7 +1,6 @@
-/** The access table: every operation for every role, on the own tenant and on another (decisions §2). */
+/** The access table: every operation for every role, on the role's own tenant and on another tenant (decisions §2). */
 import { PASSWORD } from '../support/clinics.ts'
 import { BACKUPS } from './backups-table.ts'
-import { ENTRY } from './entry-table.ts'
 import {
   admins,
   atDepartment,
@@ -19,6 +18,7 @@ import {
 } from './lines.ts'
 import { PATIENTS } from './patients-table.ts'
 import { PAYMENTS } from './payments-table.ts'
+import { ENTRY } from './public-operations-table.ts'
 import { END_USER_SESSION, jtiOf } from './scene.ts'
 import { SELF_HEALING } from './self-healing-table.ts'
 import { WEBHOOKS } from './webhooks-table.ts'
@@ -47,7 +47,7 @@ export const TABLE: readonly Line[] = [
     name: 'DELETE /api/auth/sessions/{jti}',
     what: "another's",
     aim: ({ sessionId }) => ({ path: { jti: sessionId } }),
-    // The session in the own tenant is its doctor's.
+    // The session in the own tenant belongs to its doctor.
     own: { ...signedIn(404), doctor: 200 },
     foreign: signedIn(404),
   },
@@ -78,6 +78,12 @@ export const TABLE: readonly Line[] = [
     own: signedIn(403),
   },
   {
+    name: 'POST /api/console/session/confirm',
+    what: 'in a session of the API',
+    aim: () => ({ body: { password: PASSWORD } }),
+    own: signedIn(409),
+  },
+  {
     name: 'POST /api/auth/totp/setup',
     aim: () => ({ body: { password: PASSWORD } }),
     // Everyone except the superadmin has this password.
@@ -87,7 +93,7 @@ export const TABLE: readonly Line[] = [
     name: 'POST /api/auth/totp/enable',
     what: 'with a wrong code',
     aim: () => ({ body: { code: 'none' } }),
-    // Without a pending setup, there is no second factor to enable.
+    // There is no second factor to enable, because no setup is pending.
     own: { ...signedIn(403), superadmin: 409 },
   },
   {
@@ -177,7 +183,7 @@ export const TABLE: readonly Line[] = [
     name: 'PUT /api/admin/tenants/{tenant_id}',
     what: 'to deactivate it',
     aim: ({ spareTenantId, tenantId }, token) => ({
-      // A superadmin's call succeeds and would end the tenant's sessions.
+      // The call of a superadmin would succeed and end the sessions of the tenant, so it gets another tenant.
       path: { tenant_id: token && roleOf(token) === 'superadmin' ? spareTenantId : tenantId },
       body: { is_active: false },
     }),
@@ -207,7 +213,7 @@ export const TABLE: readonly Line[] = [
     name: 'POST /api/admin/departments',
     what: 'headed by',
     aim: ({ doctorId }) => ({ body: named({ head_doctor_id: doctorId }) }),
-    // The superadmin's own tenant is the platform, which does not have this doctor either.
+    // The own tenant of a superadmin is the platform, in which this doctor does not exist either.
     own: admins(422, 201),
     foreign: admins(422),
   },

@@ -123,13 +123,13 @@ describe('the list of tenants', () => {
   })
 })
 
-describe('a deactivated tenant', () => {
+describe('the deactivation of a tenant', () => {
   let clinic: Clinic
   beforeAll(async () => {
     clinic = await makeClinic(service, root, 'dormant')
   })
 
-  test('can be deactivated only by a superadmin, and its sessions end immediately', async () => {
+  test('requires a superadmin, and ends all sessions of the tenant immediately', async () => {
     const { admin, nurse } = clinic.people
     expect(await change(clinic.id, { is_active: false }, admin.token)).toMatchObject({
       status: 403,
@@ -145,7 +145,7 @@ describe('a deactivated tenant', () => {
     expect(await service.call('POST', '/api/auth/refresh', { body })).toMatchObject({ status: 401 })
   })
 
-  test('is reported as deactivated at sign-in only after a correct password', async () => {
+  test('is reported at sign-in only after the correct password', async () => {
     const { email, password } = clinic.people.nurse
     const login = (given: string) =>
       service.call('POST', '/api/auth/login', {
@@ -162,7 +162,7 @@ describe('a deactivated tenant', () => {
 })
 
 describe('a deleted tenant', () => {
-  test('is removed from the API, its users are signed out, and it can be restored', async () => {
+  test('is no longer in the API, its users are signed out, and it can be restored', async () => {
     const clinic = await makeClinic(service, root, 'leaving')
     const { admin, nurse } = clinic.people
     expect(await remove(clinic.id)).toMatchObject({ status: 204 })
@@ -195,7 +195,7 @@ describe('a deleted tenant', () => {
       status: 200,
       body: { id: nurse.id },
     })
-    // Sessions that started before the deletion stay ended.
+    // Sessions from before the deletion do not become valid again.
     expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
     await expect(service.app.features.tenants.service.restore(clinic.id)).rejects.toMatchObject({
       status: 404,
@@ -214,8 +214,8 @@ describe('a deleted tenant', () => {
   })
 })
 
-describe('a protected tenant', () => {
-  test('is the platform tenant: it can be neither deleted nor deactivated', async () => {
+describe('a tenant that can be neither deleted nor deactivated', () => {
+  test('is the platform tenant', async () => {
     for (const refused of [
       await remove(root.tenant_id),
       await change(root.tenant_id, { is_active: false }),
@@ -223,7 +223,7 @@ describe('a protected tenant', () => {
       expect(refused).toMatchObject({ status: 409, body: { code: 'tenant_protected' } })
   })
 
-  test("is the caller's own tenant, also for a superadmin who belongs to a clinic", async () => {
+  test("is the caller's own tenant, even for a superadmin who belongs to a clinic", async () => {
     const clinic = await makeClinic(service, root, 'home')
     const body = { email: 'second@home.test', password: 'a-Fine-Secret-3', full_name: 'Second' }
     const made = await service.call('POST', '/api/admin/users', {

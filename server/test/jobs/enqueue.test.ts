@@ -16,7 +16,7 @@ beforeAll(async () => {
 const done = (seen: unknown[], count: number) =>
   until(`${count} jobs are done`, () => (seen.length >= count ? true : undefined))
 
-it('runs a job after its transaction is committed, with the data it was sent with', async () => {
+it('a job runs after its transaction is committed, with the data that was enqueued', async () => {
   const kind = jobKind<{ note: string }>('committed')
   const node = openNode(database)
   const seen: unknown[] = []
@@ -30,7 +30,7 @@ it('runs a job after its transaction is committed, with the data it was sent wit
   )
 })
 
-it('removes a job when its transaction is rolled back', async () => {
+it('a job is removed when its transaction is rolled back', async () => {
   const kind = jobKind<{ n: number }>('rolled-back')
   const node = openNode(database)
   const seen: number[] = []
@@ -47,7 +47,7 @@ it('removes a job when its transaction is rolled back', async () => {
   expect(seen).toEqual([2])
 })
 
-it('wakes the worker of this process on commit, long before its next poll', async () => {
+it('a job is started as soon as its transaction is committed, long before the next poll', async () => {
   const kind = jobKind<{ n: number }>('woken')
   const node = openNode(database)
   const seen: number[] = []
@@ -59,7 +59,7 @@ it('wakes the worker of this process on commit, long before its next poll', asyn
   expect(seen.toSorted()).toEqual([1, 2, 3, 4, 5])
 })
 
-it('leaves the job to a working process when its own process only enqueues', async () => {
+it('a job of a process that only enqueues runs in another process', async () => {
   const kind = jobKind<{ n: number }>('elsewhere')
   const api = openNode(database, { works: false })
   const worker = openNode(database)
@@ -73,7 +73,7 @@ it('leaves the job to a working process when its own process only enqueues', asy
   expect(seen).toEqual(['worker'])
 })
 
-it('adds no second job with a key while one waits, but accepts jobs with other keys', async () => {
+it('a job with a key is not added while another job with this key waits, but jobs with other keys are', async () => {
   const kind = jobKind<{ n: number }>('keyed')
   const api = openNode(database, { works: false })
   api.jobs.work(kind, async () => undefined)
@@ -87,7 +87,7 @@ it('adds no second job with a key while one waits, but accepts jobs with other k
   expect(rows.map(({ data }) => data.n).toSorted()).toEqual([1, 3, 4, 5])
 })
 
-it('delays a job if requested', async () => {
+it('a job can be delayed', async () => {
   const kind = jobKind<{ n: number }>('put-off')
   const node = openNode(database)
   const seen: number[] = []
@@ -103,7 +103,7 @@ it('delays a job if requested', async () => {
   await done(seen, 2)
 })
 
-it('never runs a job in two workers, however many workers poll concurrently', async () => {
+it('a job never runs in two workers, however many workers poll concurrently', async () => {
   const kind = jobKind<{ n: number }>('raced')
   const runs: number[] = []
   const nodes = [openNode(database), openNode(database), openNode(database)]
@@ -122,7 +122,7 @@ it('never runs a job in two workers, however many workers poll concurrently', as
   expect(runs.toSorted((a, b) => a - b)).toEqual(wanted)
 })
 
-it('rejects a job without a handler immediately instead of losing the job', async () => {
+it('a job without a handler is rejected immediately, so that it is not lost', async () => {
   const node = openNode(database)
   const stray = jobKind<{ n: number }>('stray')
   await node.jobs.start()

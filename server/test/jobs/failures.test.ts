@@ -1,4 +1,4 @@
-/** Failures of jobs: handlers, processes and the database fail, and no job is lost. */
+/** Failures of jobs: when handlers, processes or the database fail, no job is lost. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const isTrue = (holds: boolean) => (holds ? true : undefined)
 const makeDue = (name: string) =>
   database.sql(`update pgboss.job set start_after = now() where name = $1`, [name])
 
-it('retries a failing job with growing delays, then marks it as failed and logs its name', async () => {
+it('a failing job is retried with growing delays, then marked as failed, and its name is logged', async () => {
   const kind = jobKind<{ n: number }>('failing', { retries: 3, retryDelaySeconds: 100 })
   const node = openNode(database)
   const attempts: number[] = []
@@ -55,7 +55,7 @@ it('retries a failing job with growing delays, then marks it as failed and logs 
     return found?.state === 'failed' ? found : undefined
   })
   expect(attempts).toEqual([1, 2, 3, 4])
-  // The table stores only the kind of error, because messages quote their data.
+  // The table stores only the kind of error, because error messages may quote data.
   expect(row.output).toEqual({ name: 'Error', code: 'EFAR' })
   const errors = node.logged.filter(([level]) => level === 'error')
   expect(errors).toHaveLength(1)
@@ -63,7 +63,7 @@ it('retries a failing job with growing delays, then marks it as failed and logs 
   expect(errors[0]?.[2]).toContain('job failing failed for good')
 })
 
-it('varies the retry delay from job to job, so that retries do not coincide', async () => {
+it('the retry delays of two jobs differ, so that their retries do not coincide', async () => {
   const kind = jobKind<{ n: number }>('scattered', { retryDelaySeconds: 1000 })
   const node = openNode(database)
   const fail = async () => {
@@ -81,7 +81,7 @@ it('varies the retry delay from job to job, so that retries do not coincide', as
   expect(new Set(rows.map(({ waits }) => Math.round(waits))).size).toBeGreaterThan(3)
 })
 
-it('runs the job of a killed process again on another node', async () => {
+it('a job of a killed process runs again on another node', async () => {
   const kind = jobKind<{ n: number }>('killed', { expireInSeconds: 1, retryDelaySeconds: 1 })
   const node = openNode(database)
   const attempts: number[] = []
@@ -112,7 +112,7 @@ it('runs the job of a killed process again on another node', async () => {
   expect(attempts).toEqual([2])
 })
 
-it('aborts an attempt that outlives its lease, and counts the attempt as failed', async () => {
+it('an attempt that runs longer than its lease is aborted and counts as failed', async () => {
   const kind = jobKind<{ n: number }>('endless', { expireInSeconds: 60, retries: 0 })
   const node = openNode(database)
   const reasons: unknown[] = []
@@ -132,7 +132,7 @@ it('aborts an attempt that outlives its lease, and counts the attempt as failed'
   expect(String(reasons[0])).toContain('not completed within 60 s')
 })
 
-it('finishes running jobs on shutdown', async () => {
+it('shutdown waits for running jobs', async () => {
   const kind = jobKind<{ n: number }>('finishing')
   const node = openNode(database)
   let finish: (() => void) | undefined
@@ -150,10 +150,10 @@ it('finishes running jobs on shutdown', async () => {
 })
 
 it.each([
-  ['that gives in to the signal', true],
-  ['that does not hear the signal', false],
+  ['that stops on the abort signal', true],
+  ['that ignores the abort signal', false],
 ])(
-  'returns a job %s to the queue on shutdown: due immediately, with no retry lost',
+  'shutdown returns a job %s to the queue, due immediately and without counting an attempt',
   async (_, listens) => {
     const name = `given-back-${listens}`
     const kind = jobKind<{ n: number }>(name, { retries: 0, retryDelaySeconds: 1000 })
@@ -182,7 +182,7 @@ it.each([
   },
 )
 
-it('survives a database outage: no worker stops, no job runs twice, and one outage is logged', async () => {
+it('job workers survive a database outage: none stops, no job runs twice, and one outage is logged', async () => {
   const kind = jobKind<{ n: number }>('outage', { expireInSeconds: 60 })
   const outages = await openOutages(database)
   const node = openNode(database, { address: outages.address })
@@ -223,7 +223,7 @@ it('survives a database outage: no worker stops, no job runs twice, and one outa
 const outOfMemory = () =>
   Object.assign(new pg.DatabaseError('out of memory', 1, 'error'), { code: '53200' })
 
-it('retries a job once without counting if a reachable database fails, then counts an attempt', async () => {
+it('a job is retried once without counting if a reachable database fails, and then attempts are counted', async () => {
   const kind = jobKind<{ n: number }>('hungry', { retries: 0 })
   const node = openNode(database)
   const attempts: number[] = []
@@ -246,7 +246,7 @@ it('retries a job once without counting if a reachable database fails, then coun
   expect(node.outage.isRecent()).toBe(false)
 })
 
-it('counts no attempt for a job while its node has lost the database', async () => {
+it('a job has no attempt counted while its node has lost the database', async () => {
   const kind = jobKind<{ n: number }>('patient', { retries: 0 })
   const node = openNode(database, { trusted: () => false })
   const attempts: number[] = []
@@ -263,7 +263,7 @@ it('counts no attempt for a job while its node has lost the database', async () 
   expect(node.logged).toEqual([])
 })
 
-it('continues jobs after the database server repeatedly closed their connections', async () => {
+it('jobs continue after the database server has repeatedly closed their connections', async () => {
   const kind = jobKind<{ n: number }>('terminated')
   const node = openNode(database)
   const seen = new Set<number>()

@@ -1,17 +1,17 @@
-/** Schedules in the database: each occurrence runs once, however many nodes there are. */
+/** Schedules in the database: each occurrence runs once, regardless of the number of nodes. */
 import { expect, it } from 'vitest'
 import { jobKind } from '../../src/platform/jobs/index.ts'
 import { migratedDatabase } from '../support/database.ts'
 import { openNode } from '../support/jobs.ts'
 import { until } from '../support/until.ts'
 
-/** Returns a daily cron expression for the time in this many minutes. */
+/** Returns a daily cron expression for the time `minutes` from now. */
 function dailyAt(minutes: number): string {
   const time = new Date(Date.now() + minutes * 60_000)
   return `${time.getUTCMinutes()} ${time.getUTCHours()} * * *`
 }
 
-it('runs a missed occurrence of a schedule once, even with two nodes', async () => {
+it('a schedule runs a missed job once, even with two nodes', async () => {
   const database = await migratedDatabase()
   const missed = jobKind<Record<string, never>>('missed')
   const later = jobKind<Record<string, never>>('later')
@@ -28,13 +28,13 @@ it('runs a missed occurrence of a schedule once, even with two nodes', async () 
   const before = await start()
   await before.stop()
   expect(runs).toEqual([])
-  // Simulates that both nodes were off for an hour.
+  // Simulates that both nodes were stopped for an hour.
   await database.sql(`update pgboss.version set cron_on = now() - interval '1 hour'`)
   await database.sql(`update pgboss.schedule set created_on = now() - interval '2 hours'`)
 
   const nodes = [await start(), await start()]
   await until('the missed one has run', () => (runs.length > 0 ? true : undefined))
-  // Two more polls of the schedules, on either node, enqueue nothing.
+  // Waits for two more polls of the schedules. They must enqueue nothing.
   for (let look = 0; look < 2; look += 1) {
     const [last] = await database.sql(`select cron_on::text from pgboss.version`)
     await until('the schedules are looked at again', async () => {
@@ -49,7 +49,7 @@ it('runs a missed occurrence of a schedule once, even with two nodes', async () 
   for (const node of nodes) expect(node.logged.filter(([level]) => level !== 'info')).toEqual([])
 })
 
-it('stores one schedule per name, with its newest cron expression', async () => {
+it('a schedule is stored once per name, with its newest cron expression', async () => {
   const database = await migratedDatabase()
   const kind = jobKind<Record<string, never>>('kept')
   for (const cron of ['0 3 * * *', '0 3 * * *', '30 4 * * 0']) {

@@ -1,4 +1,6 @@
-/** Exports of the audit log over HTTP: complete, bounded in memory, harmless to spreadsheets, and journaled. */
+/**
+ * Exports of the audit log over HTTP are complete, use limited memory, are safe for spreadsheets, and are journaled.
+ */
 import { once } from 'node:events'
 import { type IncomingMessage, get as request } from 'node:http'
 import { setFlagsFromString } from 'node:v8'
@@ -11,7 +13,7 @@ import { until } from '../support/until.ts'
 
 const MIB = 2 ** 20
 const MANY = 60_000
-/** The length of the changes of each of the many entries. */
+/** The length of the `changes` field in each of the many entries. */
 const BYTES = 800
 
 let service: Service
@@ -44,7 +46,7 @@ function urlOf(query: Query): string {
   return `${address}/api/admin/audit/export?${new URLSearchParams(pairs)}`
 }
 
-/** Starts an export and reads nothing of its body. */
+/** Starts an export. Does not read its body. */
 async function open({ token }: Person, query: Query = {}): Promise<IncomingMessage> {
   const asking = request(urlOf(query), { headers: { authorization: `Bearer ${token}` } })
   asking.on('error', () => undefined)
@@ -68,7 +70,7 @@ async function exported(by: Person, query: Query) {
   return linesOf(await textOf(response)).map((line) => JSON.parse(line))
 }
 
-/** Returns the entries about the exports of a user. */
+/** Returns the entries about exports by a user. */
 const journaled = ({ id }: Person) =>
   service.database.sql<{ tenant_id: number; resource_type: string; changes: any; request: string }>(
     `select tenant_id::int, resource_type, changes, request_id::text as request from journal
@@ -138,7 +140,7 @@ describe('an export of the audit log', () => {
     expect((await open(south.people.doctor)).statusCode).toBe(403)
   })
 
-  it('never contains CSV that a spreadsheet would execute', async () => {
+  it('never contains CSV cells that a spreadsheet would execute', async () => {
     const hostile = ['=1+1', '+1', '-1', '@SUM(A1)', '\tSUM(1)', 'a","=1', 'a;=1', '\r=1', 'Zoë\n2']
     await service.database.sql(
       `insert into journal (tenant_id, action, resource_type, resource_id, user_agent)
@@ -165,7 +167,7 @@ describe('an export of the audit log', () => {
 })
 
 describe('an export of many entries', () => {
-  it('is complete and without duplicates, in bounded memory', async () => {
+  it('is complete and without duplicates, and needs a limited amount of memory', async () => {
     const { admin } = north.people
     const response = await open(admin, { format: 'ndjson', group: 'department' })
     const ids = new Set<number>()
@@ -183,12 +185,13 @@ describe('an export of many entries', () => {
     expect(ids.size).toBeGreaterThanOrEqual(MANY)
     expect(bytes).toBeGreaterThan(MANY * BYTES)
     expect(samples.length).toBeGreaterThan(5)
-    // Buffers are freed some time after collection, so a single sample may be high. A leak raises all samples.
+    // Takes the lowest of several samples, because buffers are freed some time after collection. A leak raises all
+    // samples.
     expect(Math.min(...samples.slice(-4))).toBeLessThan(20 * MIB)
     expect((await journaled(admin)).at(-1)?.changes).toMatchObject({ entries: ids.size })
   })
 
-  it('does not read ahead of a slow receiver, and is journaled if the receiver disconnects', async () => {
+  it('does not read ahead of a slow receiver, and is journaled if that receiver disconnects', async () => {
     const person = await newColleague(service, north, 'auditor')
     const response = await open(person, { group: 'department' })
     await once(response, 'readable')
@@ -231,7 +234,7 @@ describe('an export of many entries', () => {
 })
 
 describe('the journal of exports', () => {
-  it('has two entries for a complete export, with its filters and entry count', async () => {
+  it('contains two entries for a complete export, with its filters and number of entries', async () => {
     const person = await newColleague(service, south, 'auditor')
     const query = { group: 'tenant', user_id: String(root.id), to_date: '2999-01-01' }
     const { length } = await exported(person, query)
@@ -248,7 +251,7 @@ describe('the journal of exports', () => {
     expect(new Set(entries.map(({ request }) => request)).size).toBe(1)
   })
 
-  it('shows an export of one tenant to that tenant, and an export of all to the platform tenant', async () => {
+  it('is visible to the exported tenant, or to the platform tenant if all tenants were exported', async () => {
     const before = (await journaled(root)).length
     await exported(root, { tenant_id: String(south.id), to_date: '2001-01-01' })
     await exported(root, { to_date: '2001-01-01' })
@@ -256,13 +259,13 @@ describe('the journal of exports', () => {
     expect(tenants).toEqual([south.id, south.id, root.tenant_id, root.tenant_id])
   })
 
-  it('has no entry for a refused export, or for a HEAD request', async () => {
+  it('contains no entry for a refused export or a HEAD request', async () => {
     const person = await newColleague(service, south, 'auditor')
     expect((await open(person, { format: 'xml' })).statusCode).toBe(422)
     const head = await service.call('HEAD', '/api/admin/audit/export', { token: person.token })
     expect(head.status).toBe(200)
     await service.call('GET', '/api/users/me', { token: person.token })
-    // No node is notified, so the session is still cached.
+    // Ends the session without notifying a node, so that the session is still cached.
     await service.database.sql('update sessions set ended_at = now() where user_id = $1', [
       person.id,
     ])

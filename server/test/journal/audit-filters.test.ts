@@ -1,4 +1,4 @@
-/** The filters of the audit log, alone and combined, and the names beside the ids. */
+/** The filters of the audit log, alone and combined, and the names that are shown for IDs. */
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { StoredEntry } from '../../src/features/audit/audit.schema.ts'
 import { addNames } from '../../src/features/audit/names.store.ts'
@@ -92,7 +92,7 @@ describe('the audit log', () => {
     expect(await list({ group: 'self_healing' })).toEqual([])
   })
 
-  it("finds the entries of a request, but only in the caller's tenant", async () => {
+  it("finds the entries of one request, but only in the caller's tenant", async () => {
     for (const request_id of [blocking, blocking.toUpperCase()])
       expect(await list({ request_id })).toMatchObject([
         { action: 'user.blocked', request_id: blocking },
@@ -138,7 +138,7 @@ describe('the audit log', () => {
       expect([other, await list({ ...filters, ...other })]).toEqual([other, []])
   })
 
-  it('keeps the filters from one page to the next', async () => {
+  it('keeps its filters from one page to the next', async () => {
     const query = { group: ['user', 'department'], ip: '127.0.0.1', limit: 1 }
     const { token } = north.people.admin
     const first = await service.call('GET', '/api/admin/audit', { token, query })
@@ -192,7 +192,7 @@ describe('the audit log', () => {
   })
 })
 
-describe('the names in an audit entry', () => {
+describe('the names shown in an audit entry', () => {
   const named = async (query: Query, token?: string) =>
     (await list(query, token)).map(({ user_name, resource_name }) => [user_name, resource_name])
 

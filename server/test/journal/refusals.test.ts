@@ -1,4 +1,4 @@
-/** Refused calls: all of them are in the journal, and no caller can flood it with them. */
+/** Refused calls: the journal contains all of them, but no caller can flood the journal with them. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openRefusals } from '../../src/platform/journal/index.ts'
 import { scopesOf } from '../sessions/scopes.ts'
@@ -33,7 +33,7 @@ const refuse = async (token: string, path = '/api/admin/users', at = service) =>
 const refuseMany = (token: string, times: number, at = service) =>
   Promise.all(Array.from({ length: times }, () => refuse(token, '/api/admin/users', at)))
 
-/** Returns the counts of the rows that wait for their minute. */
+/** Returns the counts in the rows that are not in the journal yet, because their minute has not ended. */
 const waiting = async (token: string): Promise<number[]> =>
   (
     await service.database.sql<{ count: number }>(
@@ -46,7 +46,7 @@ interface Refused {
   resource_id: string
   changes: { code: string; count: number; first_at: string; last_at: string }
 }
-/** Returns the latest entries of the clinic, as its auditor reads them. */
+/** Returns the latest entries of the clinic as its auditor sees them. */
 async function entries(since: number, token = clinic.people.auditor.token): Promise<Refused[]> {
   const query = { action: 'access.refused', limit: 100, sort_by: 'id', sort_order: 'asc' }
   const { items } = (await service.call('GET', '/api/admin/audit', { token, query })).body
@@ -57,7 +57,7 @@ const lastId = async () =>
     ?.id ?? 0
 
 describe('the refused calls of a session', () => {
-  test('become one entry per operation, even for five hundred calls with many concurrent ones', async () => {
+  test('become one journal entry per operation, even if there are five hundred, many of them concurrent', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuse(token)
@@ -73,7 +73,7 @@ describe('the refused calls of a session', () => {
     expect(Date.parse(first_at)).toBeLessThanOrEqual(Date.parse(last_at))
   })
 
-  test('become one entry for each of several operations', async () => {
+  test('become one entry for each operation', async () => {
     const token = await newSession()
     const since = await lastId()
     for (const path of ['users', 'departments', 'users']) await refuse(token, `/api/admin/${path}`)
@@ -95,7 +95,7 @@ describe('the refused calls of a session', () => {
     }
   })
 
-  test('start another entry after a minute', async () => {
+  test('become another entry after a minute', async () => {
     const token = await newSession()
     const since = await lastId()
     await refuseMany(token, 3)
@@ -111,8 +111,8 @@ describe('the refused calls of a session', () => {
   })
 })
 
-describe('a counted but unwritten refusal', () => {
-  test('is written automatically after a minute', async () => {
+describe('a refused call that is counted but not yet written', () => {
+  test('is written to the journal automatically after a minute', async () => {
     const token = await newSession()
     await refuse(token)
     const refusals = openRefusals(scopesOf(service.database), service.clock)
@@ -153,7 +153,7 @@ describe('a counted but unwritten refusal', () => {
   })
 })
 
-test('concurrent nodes neither lose a refusal nor write it twice', async () => {
+test('several nodes together neither lose a refused call nor write it twice', async () => {
   const node = await openService({ database: service.database })
   const token = await newSession('doctor')
   const since = await lastId()

@@ -1,4 +1,4 @@
-/** An administrator's day: sign in, look around, create, change, block. */
+/** An administrator's day: signs in, reads the lists, and creates, changes and blocks records. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'

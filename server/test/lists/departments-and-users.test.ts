@@ -89,7 +89,7 @@ describe('a department', () => {
     })
   })
 
-  it('is listed with only its own users, for a superadmin too', async () => {
+  it('is listed with only its own users, even for a superadmin', async () => {
     const { id: department_id } = await createDepartment({ name: 'Radiology' })
     await createUser({ department_id })
     const body = { name: 'Radiology', tenant_id: south.id }
@@ -107,7 +107,7 @@ describe('a department', () => {
   })
 })
 
-it('lets auditors read one user, their own tenant and one department', async () => {
+it('an auditor may read a single user, their own tenant and a single department', async () => {
   const { auditor, nurse } = north.people
   const read = async (path: string) => (await call('GET', path, undefined, auditor.token)).status
   expect(await read(`/api/admin/users/${nurse.id}`)).toBe(200)

@@ -39,14 +39,17 @@ const emails = async (query: Record<string, string | number | boolean>) => {
   return body.items.map((user: { email: string }) => user.email)
 }
 
-it.each(['active', 'blocked', 'pending'])('lists users whose status is %s', async (status) => {
-  const { body } = await get('/api/admin/users', { limit: 100 })
-  const expected = body.items.filter((user: { status: string }) => user.status === status)
-  expect(expected.length).toBeGreaterThan(0)
-  expect(await emails({ status })).toEqual(expected.map(({ email }: { email: string }) => email))
-})
+it.each(['active', 'blocked', 'pending'])(
+  'the user list can contain only users whose status is %s',
+  async (status) => {
+    const { body } = await get('/api/admin/users', { limit: 100 })
+    const expected = body.items.filter((user: { status: string }) => user.status === status)
+    expect(expected.length).toBeGreaterThan(0)
+    expect(await emails({ status })).toEqual(expected.map(({ email }: { email: string }) => email))
+  },
+)
 
-it('filters users by department, confirmed address and second factor', async () => {
+it('the user list can be filtered by department, confirmed address and second factor', async () => {
   const { people } = north
   expect(await emails({ totp_enabled: true })).toEqual([people.doctor.email])
   expect(await emails({ totp_enabled: false })).not.toContain(people.doctor.email)
@@ -58,7 +61,7 @@ it('filters users by department, confirmed address and second factor', async () 
   expect(await emails({ department_id: 999_999 })).toEqual([])
 })
 
-it('updates the totals when a user no longer matches one filter but matches another', async () => {
+it('the totals change when a user stops matching one filter and starts to match another', async () => {
   const total = async (query: object) =>
     (await get('/api/admin/users', { limit: 1, ...query })).body.total
   const blocked = await total({ status: 'blocked' })
@@ -77,7 +80,7 @@ it.each([
   ['status', 'Blocked'],
   ['department_id', 'x'],
   ['email_verified', 'maybe'],
-])('rejects the filter %s=%s', async (name, value) => {
+])('the filter %s=%s is rejected', async (name, value) => {
   const { status, body } = await get('/api/admin/users', { [name]: value })
   expect(status).toBe(422)
   expect(body.detail[0].loc).toEqual(['query', name])
@@ -89,7 +92,7 @@ const actions = async (query: object) => {
   return new Set(body.items.map((entry: { action: string }) => entry.action))
 }
 
-it('accepts several actions and action groups as filters of the audit log', async () => {
+it('the audit log can be filtered by several actions and action groups', async () => {
   expect(await actions({ action: 'user.blocked,user.registered' })).toEqual(
     new Set(['user.blocked', 'user.registered']),
   )
@@ -107,7 +110,7 @@ it.each([
   ['nothing', /The groups are .*user\.\*/],
   ['*', /The groups are/],
   ['', /unknown action ""/],
-])('rejects the unknown action %j', async (action, sentence) => {
+])('the audit log rejects the unknown action %j', async (action, sentence) => {
   const { status, body } = await get('/api/admin/audit', { action })
   expect(status).toBe(422)
   expect(body.detail[0]).toMatchObject({
@@ -116,7 +119,7 @@ it.each([
   })
 })
 
-it("returns the history of one user: the user's actions, and changes to the account", async () => {
+it("the audit log contains the history of one user: the user's actions, and changes to the account", async () => {
   const { nurse, admin } = north.people
   const { body } = await get('/api/admin/audit', { about_user: nurse.id, limit: 100 })
   const entries: { action: string; user_id: number; resource_id: string }[] = body.items

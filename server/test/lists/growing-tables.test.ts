@@ -1,6 +1,6 @@
 /**
- * A clinic's first hours: plans are made while the tables are empty and not yet analyzed. Lookups by key must keep
- * using their index while the tables grow.
+ * A clinic's first hours: the database plans statements while the tables are empty and not yet analyzed. Lookups by key
+ * must keep using their index while the tables grow.
  */
 import { expect, test } from 'vitest'
 import { openPatientScene } from '../patients/scene.ts'
@@ -10,10 +10,10 @@ import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const ROWS = 200
-/** The reads allowed per added row, in a table of any size. Reading all earlier rows would need 100. */
+/** The maximum number of reads for each added row. Reading all earlier rows would need 100. */
 const READS = 40
 
-/** Returns the rows and index entries read for each added row, once the statistics include all of them. */
+/** Returns the rows and index entries read for each added row. First waits until the statistics include all of them. */
 async function readsFor({ database }: Service, table: string): Promise<number> {
   return until(`the statistics know of all in ${table}`, async () => {
     const [row] = await database.sql<{ added: number; read: number }>(

@@ -1,4 +1,4 @@
-/** Paging with `next` and `after` returns every record once, at any depth, during concurrent writes. */
+/** Paging with `next` and `after` returns every record exactly once, at any depth and during concurrent writes. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -56,11 +56,11 @@ describe('following the cursor `next` through a list', () => {
     ['departments', ['id', 'name', 'created_at']],
     ['users', ['id', 'email', 'full_name', 'role', 'created_at']],
     ['audit', ['id', 'created_at']],
-  ])('through %s returns each record once, in the order of one large page', async (kind, sorts) => {
+  ])('of %s returns each record once, in the order of one large page', async (kind, sorts) => {
     for (const sort_by of sorts)
       for (const sort_order of ['asc', 'desc']) {
         const query = { sort_by, sort_order }
-        // Reading adds no journal entries, so both lists are the same.
+        // Reading adds no journal entries, so the whole list and the pages contain the same entries.
         const whole = idsOf([(await list(kind, { ...query, limit: 100 })).body])
         const pages = await walk(kind, { ...query, limit: 7 })
         expect([sort_by, idsOf(pages)]).toEqual([sort_by, whole])
@@ -70,14 +70,14 @@ describe('following the cursor `next` through a list', () => {
       }
   })
 
-  test('keeps the filters, and accepts another limit', async () => {
+  test('keeps the filters, and may use another limit', async () => {
     const first = (await list('departments', { search: 'P000', limit: 5 })).body
     const rest = await list('departments', { search: 'P000', limit: 100, after: first.next })
     expect(rest.body).toMatchObject({ total: 60, page: 2, limit: 100, next: null })
     expect(idsOf([first, rest.body])).toHaveLength(60)
   })
 
-  test('covers all tenants of a superadmin, or the tenant that the request names', async () => {
+  test('returns records of all tenants to a superadmin, or of the tenant in the request', async () => {
     await makeClinic(service, root, 'paging-other')
     const all = idsOf(await walk('users', { limit: 4, sort_by: 'email' }, undefined, root.token))
     const [{ count } = { count: 0 }] = await sql<{ count: number }>('select count(*) from users')
@@ -107,7 +107,7 @@ describe('following `next` while others write', () => {
       await fill('doomed ', 20)
       const pages = await walk('departments', { sort_order, sort_by, limit: 6 }, async (page) => {
         if (page > 8) return
-        // Inserts before, after and around the end of the page.
+        // Inserts records before, after and around the end of the page.
         await fill(`a${page} `, 2)
         await fill(`p00030 ${page} `, 2)
         await fill(`z${page} `, 2)
@@ -116,7 +116,7 @@ describe('following `next` while others write', () => {
            where tenant_id = $1 and name like 'doomed%' order by random() limit 2)`,
           [clinic.id],
         )
-        // A renamed record moves only in the order by name.
+        // Renaming a record changes its position only in the order by name.
         await sql(
           "update departments set name = 'm' || md5(random()::text) where tenant_id = $1 and name like 'z1 %'",
           [clinic.id],
@@ -141,7 +141,7 @@ describe('following `next` while others write', () => {
 })
 
 describe('a list of more than 10,000 records', () => {
-  test('rejects page numbers beyond 10,000 records, and recommends `after`', async () => {
+  test('rejects page numbers beyond 10,000 records, and recommends the parameter `after`', async () => {
     for (const kind of ['users', 'departments', 'audit']) {
       const answer = await list(kind, { page: 1_000_000_000, limit: 20 })
       expect(answer.status).toBe(422)
@@ -153,7 +153,7 @@ describe('a list of more than 10,000 records', () => {
     expect((await list('users', { page: 100, limit: 100 })).status).toBe(200)
   })
 
-  test('can be read on with `next`', async () => {
+  test('can be read further with the cursor `next`', async () => {
     await sql('delete from departments where tenant_id = $1', [clinic.id])
     await fill('deep ', 10_250)
     const pages = await walk('departments', {
@@ -197,14 +197,14 @@ describe('the cursor `after`', () => {
     }
   })
 
-  test('is reported as invalid together with every other fault', async () => {
+  test('is reported as invalid together with all other errors', async () => {
     const answer = await list('users', { limit: 0, sort_by: 'no', page: 3, after: 'x' })
     const places = answer.body.detail.map(({ loc }: { loc: string[] }) => loc.join('.'))
     expect(places).toEqual(expect.arrayContaining(['query.limit', 'query.sort_by', 'query.page']))
   })
 })
 
-test('returns timestamps with the same number of digits that sorting compares', async () => {
+test('a list returns timestamps with the same number of digits that its sorting compares', async () => {
   const columns = await sql<{ name: string; precision: number }>(
     `select table_name || '.' || column_name as name, datetime_precision as precision
      from information_schema.columns

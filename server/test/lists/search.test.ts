@@ -17,16 +17,16 @@ const call = (method: string, path: string, more: object) =>
 const NAMES = [
   ['a final sigma', 'ΓΙΩΡΓΟΣ ΠΑΠΑΔΟΠΟΥΛΟΣ', 'ΠΑΠΑΔΟΠΟΥΛΟΣ'],
   ['a dotted capital I', 'İpek İstanbul', 'İSTANBUL'],
-  ['letters that are composed', 'Pédiatrie', 'PÉDI'],
-  ['letters that are not', 'Ge\u0301riatrie', 'GÉRI'],
-  ['a search that is not', 'Zoé', 'ZOE\u0301'],
+  ['composed letters', 'Pédiatrie', 'PÉDI'],
+  ['decomposed letters', 'Ge\u0301riatrie', 'GÉRI'],
+  ['composed letters by a decomposed search text', 'Zoé', 'ZOE\u0301'],
   ['wildcards', '100%_\\ sure', '%_\\'],
 ] as const
 
 describe.each([
   ['/api/admin/departments', 'name', {}],
   ['/api/admin/users', 'full_name', { role: 'nurse', password: PASSWORD }],
-] as const)('%s', (path, field, others) => {
+] as const)('the search of %s', (path, field, others) => {
   test.each(NAMES)('finds a name with %s', async (_, name, part) => {
     const email = `${fresh('named')}@north.test`
     const made = await call('POST', path, {
@@ -41,7 +41,7 @@ describe.each([
   })
 })
 
-test('rejects a department whose name looks like the name of another one', async () => {
+test('a department is rejected if its name looks like the name of another one', async () => {
   const make = (name: string) => call('POST', '/api/admin/departments', { body: { name } })
   expect((await make('Réanimation')).status).toBe(201)
   expect(await make('Re\u0301animation')).toMatchObject({

@@ -1,4 +1,4 @@
-/** The totals of lists are correct immediately on every node, although they are rarely counted. */
+/** The totals of lists are immediately correct on every node, although the nodes rarely count. */
 import type { Kysely } from 'kysely'
 import pg from 'pg'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -11,7 +11,7 @@ import { inScope, type Scopes, type TenantTx } from '../../src/platform/db/index
 import { startUpkeep } from '../../src/platform/lifecycle/upkeep.ts'
 import { forgetWrites, listWritesUpkeep } from '../../src/platform/lists/list-writes.ts'
 import { scopesOf } from '../sessions/scopes.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { frozenClock } from '../support/time.ts'
@@ -53,7 +53,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
     from: undefined,
   }
   const run = async (tx: TenantTx) => {
-    // The query for the page and the check for writes are other statements, so each of these calls is a count.
+    // The number of counting statements. The query for the page and the check for writes use other statements.
     let counts = 0
     const counting = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
@@ -68,7 +68,7 @@ async function ask(node: Scopes, scope: number | null, filter: object = {}) {
   return inScope(node, scope, run, Object.keys(filter).length > 0 ? 'filtered list' : 'list')
 }
 
-/** Returns the total on both nodes, and requests it again to show that each node has cached it. */
+/** Returns the total on both nodes. Requests it again to show that each node has cached it. */
 async function remembered(scope: number | null, filter: object = {}) {
   const totals = []
   for (const node of nodes) {
@@ -81,7 +81,7 @@ async function remembered(scope: number | null, filter: object = {}) {
   return totals[0] as number
 }
 
-/** Returns the total on both nodes, and expects that both count again. */
+/** Returns the total on both nodes. Expects that both nodes count again. */
 async function counted(scope: number | null, filter: object = {}) {
   const answers = await Promise.all(nodes.map((node) => ask(node, scope, filter)))
   expect(answers.map(({ counts }) => counts)).toEqual([1, 1])
@@ -112,24 +112,24 @@ describe('a total that has not changed is counted only once per node', () => {
 })
 
 describe('every node immediately returns the new total after', () => {
-  test('an insert', async () => {
+  test('a record is added', async () => {
     const [here, all] = [await remembered(HERE), await remembered(null)]
     await add(HERE, 3)
     expect(await counted(HERE)).toBe(here + 3)
     expect(await counted(null)).toBe(all + 3)
   })
 
-  test('a delete', async () => {
+  test('a record is deleted', async () => {
     const here = await remembered(HERE)
     await sql('delete from users where id in (select id from users where tenant_id = 1 limit 2)')
     expect(await counted(HERE)).toBe(here - 2)
   })
 
   test.each([
-    ['role', { role: 'doctor' }, "role = 'doctor'"],
-    ['blocking', { is_active: false }, 'is_active = false'],
-    ['name', { search: 'renamed' }, "full_name = 'Renamed'"],
-  ])('an update that makes records match a filter by %s', async (_, filter, change) => {
+    ['the role', { role: 'doctor' }, "role = 'doctor'"],
+    ['the blocked state', { is_active: false }, 'is_active = false'],
+    ['the name', { search: 'renamed' }, "full_name = 'Renamed'"],
+  ])('a change of %s makes records match a filter', async (_, filter, change) => {
     await sql(
       `update users set ${change} where id in (select id from users where tenant_id = 1 order by id limit 8)`,
     )
@@ -140,7 +140,7 @@ describe('every node immediately returns the new total after', () => {
     expect(await counted(HERE, filter)).toBe(before + 4)
   })
 
-  test('a tenant is deleted, and after it is restored', async () => {
+  test('a tenant is deleted, and after the tenant is restored', async () => {
     const all = await remembered(null)
     const elsewhere = await remembered(ELSEWHERE)
     await sql('update tenants set deleted_at = now() where id = 2')
@@ -149,7 +149,7 @@ describe('every node immediately returns the new total after', () => {
     expect(await counted(null)).toBe(all)
   })
 
-  test('a transaction that began before the count commits after it', async () => {
+  test('a transaction that began before the count was made commits', async () => {
     const other = new pg.Client('url' in database.address ? database.address.url : database.address)
     await other.connect()
     atTheEnd(() => other.end())
@@ -157,7 +157,7 @@ describe('every node immediately returns the new total after', () => {
     await other.query(
       "insert into users (tenant_id, email, full_name, role, password_hash) values (1, 'late@x.test', 'Late', 'nurse', '-')",
     )
-    // A later transaction commits before the first one.
+    // The later transaction commits before the first one.
     await add(HERE, 1)
     const before = await remembered(HERE)
     await other.query('commit')
@@ -173,13 +173,13 @@ describe('every node immediately returns the new total after', () => {
 const writes = async () =>
   (await sql<{ count: number }>('select count(*) from list_writes'))[0]?.count
 
-test('a recorded write is kept until every node has seen it, and then deleted', async () => {
+test('the record of a write is kept until every node has seen it, and then deleted', async () => {
   const [node] = nodes as [Scopes]
   const before = await forgetWrites(node, undefined)
   expect(await writes()).toBeGreaterThan(0)
   const here = await remembered(HERE)
   await add(HERE, 1)
-  // The transaction ID belongs to another cluster, as may happen in a copy of the data.
+  // The transaction ID belongs to another cluster, as can happen in a copy of the data.
   await sql("insert into list_writes (xid, list, tenant_id) values ('9000000000000', 'users', 1)")
   const after = await forgetWrites(node, before)
   expect(await writes()).toBe(1)
@@ -189,7 +189,7 @@ test('a recorded write is kept until every node has seen it, and then deleted', 
   expect(await remembered(HERE)).toBe(here + 1)
 })
 
-test('the upkeep deletes recorded writes after four minutes, but none of the last two minutes', async () => {
+test('the upkeep deletes records of writes after four minutes, and none of the last two minutes', async () => {
   const [node] = nodes as [Scopes]
   const clock = frozenClock()
   let forgotten: Promise<unknown> = Promise.resolve()
@@ -238,7 +238,7 @@ describe('a list whose writes are not recorded', () => {
     )
   }
 
-  test('is counted each time if exact, and its estimate is cached for ten seconds', async () => {
+  test('is counted each time if the total is exact, and an estimate is cached for ten seconds', async () => {
     for (const total of [7, 8]) {
       await enter(total === 7 ? 7 : 1)
       expect(await listed()).toMatchObject({ total, estimated: false })
@@ -250,7 +250,7 @@ describe('a list whose writes are not recorded', () => {
     await enter(20_000)
     await sql('analyze journal')
     expect((await listed()).total).toBe(total)
-    // An estimate is never shown after the end of the list.
+    // Checks that a page after the end of the list never shows an estimate.
     const triggers = async (change: 'enable' | 'disable') => {
       for (const table of ['journal', ...(await monthsOfJournal())])
         await sql(`alter table ${table} ${change} trigger user`)
@@ -268,7 +268,7 @@ describe('a list whose writes are not recorded', () => {
   })
 })
 
-/** Returns all months, because the month may have changed since the entries were written. */
+/** Returns all months of the journal, because a new month may have begun since the entries were written. */
 async function monthsOfJournal(): Promise<string[]> {
   const months = await sql<{ month: string }>(
     `select inhrelid::regclass::text as month from pg_inherits where inhparent = 'journal'::regclass`,

@@ -1,4 +1,4 @@
-/** Failures of SMTP servers: no mail is lost or sent twice, and nothing leaks. */
+/** Failures of SMTP servers: no mail is lost or sent twice, and no content reaches the logs. */
 import { beforeEach, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
 import { migratedDatabase, type TestDatabase } from '../support/database.ts'
@@ -13,7 +13,7 @@ beforeEach(async () => {
   database = await migratedDatabase()
 })
 
-/** The silence that counts as a stall, in tests where the server must be detected as silent. */
+/** The silence after which the sender treats a server as stalled. Used in tests with a silent server. */
 const STALL_MS = 2000
 const node = (port: number, patienceMs = 20_000) =>
   openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`, patienceMs))
@@ -21,7 +21,7 @@ const node = (port: number, patienceMs = 20_000) =>
 const linesOf = (sender: MailNode, level: string) =>
   sender.logged.filter(([found]) => found === level)
 
-/** Expects neither content nor recipients of mails in the logs, not even as quoted by servers. */
+/** Expects that the logs contain neither the content nor the recipients of mails, even where a server quotes them. */
 async function expectNoTraces(sender: MailNode): Promise<void> {
   const traces = await sender.traces()
   for (const secret of ['tok-4711', 'anna', 'clinic.test', 'Reset your password'])
@@ -29,40 +29,43 @@ async function expectNoTraces(sender: MailNode): Promise<void> {
 }
 
 const passing: [string, Fate][] = [
-  ['is busy when the recipient is named', { at: 'recipient', code: 450 }],
-  ['is busy when the mail was read', { at: 'data', code: 451 }],
-  ['refuses the sender, which the operator can mend', { at: 'sender', code: 550 }],
-  ['wants a sign-in first', { at: 'recipient', code: 530 }],
+  ['is busy when it gets the recipient', { at: 'recipient', code: 450 }],
+  ['is busy when it has received the mail', { at: 'data', code: 451 }],
+  ['refuses the sender until an operator corrects the configuration', { at: 'sender', code: 550 }],
+  ['requires authentication', { at: 'recipient', code: 530 }],
   [
-    'does not relay for us, as its operator can mend',
+    'refuses to relay until its operator allows it',
     { at: 'recipient', code: 554, status: '5.7.1' },
   ],
-  ['has blocked us for now', { at: 'data', code: 550, status: '5.7.25' }],
-  ['is silent from the start', 'stall at the greeting'],
-  ['is silent at the end', 'stall at the end'],
-  ['dies while it reads', 'die in DATA'],
+  ['blocks the service temporarily', { at: 'data', code: 550, status: '5.7.25' }],
+  ['sends no greeting', 'stall at the greeting'],
+  ['does not respond after the mail', 'stall at the end'],
+  ['closes the connection while it receives the mail', 'die in DATA'],
 ]
 
-it.each(passing)('delivers a mail on the third attempt to a server that %s', async (_, fate) => {
-  const smtp = await openSmtp({ fates: [fate, fate] })
-  const sender = await node(smtp.port, String(fate).startsWith('stall') ? STALL_MS : undefined)
-  await sender.send()
-  await until('it failed once', () => linesOf(sender, 'warn')[0])
-  await expectNoTraces(sender)
-  await sender.untilNoneWaits()
-  expect(smtp.accepted).toHaveLength(1)
-  expect(smtp.connections()).toBe(3)
-  expect(linesOf(sender, 'warn')).toHaveLength(2)
-  expect(linesOf(sender, 'error')).toEqual([])
-  await expectNoTraces(sender)
-})
+it.each(passing)(
+  'a mail is delivered at the third attempt to a server that %s',
+  async (_, fate) => {
+    const smtp = await openSmtp({ fates: [fate, fate] })
+    const sender = await node(smtp.port, String(fate).startsWith('stall') ? STALL_MS : undefined)
+    await sender.send()
+    await until('it failed once', () => linesOf(sender, 'warn')[0])
+    await expectNoTraces(sender)
+    await sender.untilNoneWaits()
+    expect(smtp.accepted).toHaveLength(1)
+    expect(smtp.connections()).toBe(3)
+    expect(linesOf(sender, 'warn')).toHaveLength(2)
+    expect(linesOf(sender, 'error')).toEqual([])
+    await expectNoTraces(sender)
+  },
+)
 
 it.each([
   ['the recipient', { at: 'recipient', code: 550 }],
   ['the recipient, with an enhanced status', { at: 'recipient', code: 550, status: '5.1.1' }],
   ['the mail', { at: 'data', code: 554 }],
 ] as const)(
-  'does not retry a mail after the permanent refusal of %s, and logs no address',
+  'a mail is not retried after the permanent refusal of %s, and no address is logged',
   async (_, fate) => {
     const smtp = await openSmtp({ fates: [fate] })
     const sender = await node(smtp.port)
@@ -79,7 +82,7 @@ it.each([
   },
 )
 
-it('delivers a mail once a server that refused connections accepts them again', async () => {
+it('a mail is delivered once a server that refused connections accepts them again', async () => {
   const { port, close } = await openSmtp()
   await close()
   const sender = await node(port)
@@ -91,7 +94,7 @@ it('delivers a mail once a server that refused connections accepts them again', 
   expect(back.accepted).toHaveLength(1)
 })
 
-it('loses no mail and sends none twice through a server that fails in every possible way', async () => {
+it('no mail is lost or sent twice through a server that fails in every possible way', async () => {
   const fates = Array.from({ length: 21 }, (_, n) => passing[n % passing.length]?.[1] ?? 'accept')
   const smtp = await openSmtp({ fates })
   const sender = await node(smtp.port, STALL_MS)
@@ -104,7 +107,7 @@ it('loses no mail and sends none twice through a server that fails in every poss
   expect(new Set(smtp.accepted.map(({ mail }) => mail.messageId)).size).toBe(subjects.length)
 })
 
-it('derives the Message-ID of a mail from the ID of its job, so that it stays the same in retries', async () => {
+it('a mail has a Message-ID derived from its job ID, which stays the same in retries', async () => {
   const smtp = await openSmtp({ fates: [{ at: 'data', code: 451 }] })
   const sender = await node(smtp.port)
   await sender.send()

@@ -1,4 +1,4 @@
-/** Mails without SMTP: files that any mail reader opens, logged with their path. */
+/** Mails without SMTP are files that any mail reader opens. The log contains their path. */
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import PostalMime from 'postal-mime'
@@ -18,7 +18,7 @@ async function openOutbox() {
   return { node, folder, files, read: async (file = '') => PostalMime.parse(await readFile(file)) }
 }
 
-it('writes a mail to one file that only the service can read, and logs the path', async () => {
+it('the outbox writes a mail to a file that only the service can read, and logs the path', async () => {
   const { node, folder, files, read } = await openOutbox()
   await node.send({ to: 'jürgen@clinic.test', subject: 'Passwort zurücksetzen' })
   await node.untilNoneWaits()
@@ -38,7 +38,7 @@ it('writes a mail to one file that only the service can read, and logs the path'
   expect(await node.traces()).not.toContain('tok-4711')
 })
 
-it('writes RFC 5322 files: CRLF line ends, a blank line after the headers, and only ASCII in headers', async () => {
+it('the outbox writes RFC 5322 files: CRLF line ends, a blank line after the headers, ASCII headers', async () => {
   const { node, files } = await openOutbox()
   await node.send({ subject: 'Naïve façade', text: 'ä\nb\r\nc' })
   await node.untilNoneWaits()
@@ -54,18 +54,21 @@ it('writes RFC 5322 files: CRLF line ends, a blank line after the headers, and o
 it.each([
   ['ASCII', 'Anna'],
   ['other letters', 'Jörg Ñandú'],
-])('writes links that can be copied from the file, in a text with %s', async (_, name) => {
-  const { node, files } = await openOutbox()
-  const link = `http://127.0.0.1:8080/reset-password#token=${'x'.repeat(60)}&tenant=north`
-  await node.send({ text: `Hello ${name}\n\n${link}\n`, html: `<p>${name}</p><p>${link}</p>\n` })
-  await node.untilNoneWaits()
-  const text = await readFile((await files())[0] ?? '', 'utf8')
-  expect(text).toContain(`\r\n${link}\r\n`)
-  expect(text).toContain(`<p>${link}</p>`)
-  expect(text).not.toContain('quoted-printable')
-})
+])(
+  'the outbox writes links that can be copied from the file, in a text with %s',
+  async (_, name) => {
+    const { node, files } = await openOutbox()
+    const link = `http://127.0.0.1:8080/reset-password#token=${'x'.repeat(60)}&tenant=north`
+    await node.send({ text: `Hello ${name}\n\n${link}\n`, html: `<p>${name}</p><p>${link}</p>\n` })
+    await node.untilNoneWaits()
+    const text = await readFile((await files())[0] ?? '', 'utf8')
+    expect(text).toContain(`\r\n${link}\r\n`)
+    expect(text).toContain(`<p>${link}</p>`)
+    expect(text).not.toContain('quoted-printable')
+  },
+)
 
-it('writes a text file next to the mail file, with the address and subject', async () => {
+it('the outbox writes a text file next to the mail file, with the address and subject', async () => {
   const { node, files } = await openOutbox()
   await node.send({ to: 'anna@clinic.test', subject: 'Hello\r\nthere', text: 'ä\nb' })
   await node.untilNoneWaits()
@@ -76,7 +79,7 @@ it('writes a text file next to the mail file, with the address and subject', asy
   expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
 })
 
-it('adds no header or recipient if the subject contains line breaks', async () => {
+it('the outbox adds no header or recipient if the subject contains line breaks', async () => {
   const { node, files, read } = await openOutbox()
   await node.send({ subject: 'Hello\r\nBcc: eve@evil.test\r\n\r\n<b>body</b>\u2028\u0000end' })
   await node.untilNoneWaits()
@@ -92,7 +95,7 @@ it.each([
   ['a name with another address', '"anna@clinic.test" <eve@evil.test>'],
   ['no domain', 'anna@'],
 ])(
-  'writes no mail to an address with %s, and logs the error without the address',
+  'the outbox writes no mail to an address with %s, and logs an error without the address',
   async (_, to) => {
     const { node } = await openOutbox()
     await node.send({ to })

@@ -1,4 +1,4 @@
-/** Mails over SMTP: they arrive as written, and over TLS where configured. */
+/** Mails over SMTP arrive as written, and use TLS where configured. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { beforeAll, expect, it } from 'vitest'
 import { smtpTransport } from '../../src/platform/mail/index.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
   return () => setDefaultCACertificates(before)
 })
 
-it('delivers a mail completely, once, and readable as plain text and as HTML', async () => {
+it('a mail is delivered once and completely, and is readable as plain text and as HTML', async () => {
   const smtp = await openSmtp()
   const node = await openMailNode(
     database,
@@ -54,7 +54,7 @@ it('delivers a mail completely, once, and readable as plain text and as HTML', a
   for (const line of raw?.split('\r\n') ?? []) expect(line.length).toBeLessThanOrEqual(998)
 })
 
-it('sends no mail if the transaction that requested it is rolled back', async () => {
+it('a mail is not sent if the transaction that requested it is rolled back', async () => {
   const smtp = await openSmtp()
   const node = await openMailNode(database, smtpTransport(`smtp://127.0.0.1:${smtp.port}`))
   await expect(
@@ -72,7 +72,7 @@ it.each([
   ['STARTTLS', false, 'smtp'],
   ['TLS from the start', true, 'smtps'],
 ])(
-  "encrypts mail and password with %s if the server's certificate is valid",
+  "a mail and the password are encrypted with %s if the server's certificate is valid",
   async (_, isImplicit, scheme) => {
     const smtp = await openSmtp({ tls: trusted, isImplicit })
     const url = `${scheme}://user:p%40ss%2Fword@127.0.0.1:${smtp.port}?tls=required`
@@ -87,12 +87,12 @@ it.each([
 it.each([
   ['whose certificate is not trusted', { tls: stranger }, 'smtp'],
   [
-    'whose certificate is not trusted, from the start',
+    'whose certificate is not trusted, with TLS from the start',
     { tls: stranger, isImplicit: true },
     'smtps',
   ],
   ['that offers no TLS', {}, 'smtp'],
-])('sends neither mail nor password to a server %s; the mail waits', async (_, options, scheme) => {
+])('a server %s gets neither mail nor password, and the mail waits', async (_, options, scheme) => {
   const own = await migratedDatabase()
   const smtp = await openSmtp(options)
   const url = `${scheme}://user:password@127.0.0.1:${smtp.port}?tls=required`
@@ -103,7 +103,7 @@ it.each([
   )
   expect(smtp.accepted).toEqual([])
   expect(smtp.passwords).toEqual([])
-  // The log entry comes before the database row.
+  // Waits, because the log entry comes before the database row.
   await until('the mail waits', async () => {
     const jobs = await own.sql(`select state from pgboss.job where name = 'mail.send'`)
     return jobs.length === 1 && jobs[0]?.state === 'retry' ? true : undefined
@@ -111,7 +111,7 @@ it.each([
   expect(await node.traces()).not.toContain('password')
 })
 
-it('uses TLS on the loopback address only if the server offers it', async () => {
+it('a server on the loopback address is used with TLS only if it offers TLS', async () => {
   const [offers, lacks] = [await openSmtp({ tls: stranger }), await openSmtp()]
   for (const { port } of [offers, lacks]) {
     const node = await openMailNode(database, smtpTransport(`smtp://127.0.0.1:${port}`))

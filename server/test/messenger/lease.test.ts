@@ -1,4 +1,7 @@
-/** The bot's lease allows one process at a time to run the bot. A former holder cannot write its results. */
+/**
+ * The bot's lease allows one process at a time to run the bot. A process that has lost the lease cannot write its
+ * results.
+ */
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claimBotLease, renewBotLease } from '../../src/features/messenger/bot/bot.store.ts'
@@ -59,8 +62,8 @@ test('an expired lease of the bot passes to another process, and writes of the f
   expect([first.over.aborted, first.isSure()]).toEqual([true, false])
 })
 
-test('a lease with an end later than any valid lease is taken over', async () => {
-  // A process that died while the database's clock was wrong leaves such a lease.
+test('a lease is taken over if its end is later than any valid lease can end', async () => {
+  // Simulates the lease of a process that died while the database's clock was wrong.
   const epoch = await service.app.db.acrossTenants(async (tx) => {
     await sql`update messenger_bot set leased_until = now() + interval '1 year'`.execute(tx.db)
     const taken = await claimBotLease(tx, 'three')
@@ -89,7 +92,7 @@ test('the lease of a killed process ends within 15 s, with other processes check
   })
 })
 
-test('shutdown hands the lease over, and a process that waits for the lease does nothing', async () => {
+test('shutdown releases the lease, and a process that waits for the lease does nothing before', async () => {
   const one = candidate('one')
   const first = await one.holds()
   const two = candidate('two')
@@ -100,12 +103,12 @@ test('shutdown hands the lease over, and a process that waits for the lease does
   await expect(fenced(first)).rejects.toThrow(TenureOver)
 })
 
-test("no other process can take the lease while the bot's results are being written", async () => {
+test('no other process can take the lease while its holder writes results', async () => {
   const one = candidate('one')
   const first = await one.holds()
   await service.app.db.acrossTenants(async (tx) => {
     await first.fence(tx)
-    // Waits for the row, which is locked until the transaction ends.
+    // Waits for the row, which another transaction has locked until it ends.
     await expect(
       service.database.sql("set lock_timeout = '50ms'; update messenger_bot set epoch = epoch + 1"),
     ).rejects.toThrow(/lock timeout/)

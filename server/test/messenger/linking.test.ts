@@ -23,7 +23,7 @@ const entriesOf = (userId: number) =>
     [String(userId)],
   )
 
-test('entering a code links the chat with the account', async () => {
+test('entering a code in the service links the chat with the account', async () => {
   const { doctor } = scene.clinic.people
   const chat = newChat()
   const code = await scene.codeOf(chat)
@@ -36,7 +36,7 @@ test('entering a code links the chat with the account', async () => {
     bot_username: BOT.username,
   })
   expect(Date.parse(body.linked_at)).toBeLessThanOrEqual(Date.now())
-  // The chat's message names the linked account, and the account's mail names the chat.
+  // The message in the chat names the linked account, and the mail to the account names the chat.
   await scene.heard(chat, 'to the account of doctor of north at Clinic north')
   const mail = await until('a mail says so', async () =>
     (await mailsTo(scene.service, doctor.email)).find(({ subject }) =>
@@ -104,7 +104,7 @@ test('only one of sixteen users who enter one code concurrently on two nodes get
   expect(links).toHaveLength(1)
 })
 
-test('chat, mail and journal are not notified if linking fails to commit', async () => {
+test('chat, mail and journal contain nothing about a link that could not be committed', async () => {
   const clinic = await makeClinic(scene.service, scene.root, 'failing')
   const { nurse } = clinic.people
   const { sql } = scene.service.database
@@ -116,7 +116,8 @@ test('chat, mail and journal are not notified if linking fails to commit', async
   const code = await scene.codeOf(chat)
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(500)
   await sql('drop trigger refuse on messenger_links; drop function refuse')
-  // The code is still valid. A message sent now would follow earlier messages.
+  // The code is still valid after the failed request. A message from the failed request would have been sent before the
+  // next one.
   expect((await scene.call('POST', '/link', nurse, { code })).status).toBe(200)
   await scene.heard(chat, 'is now linked')
   await scene.service.idle('jobs')
@@ -126,7 +127,7 @@ test('chat, mail and journal are not notified if linking fails to commit', async
   expect(await entriesOf(nurse.id)).toHaveLength(1)
 })
 
-test('a session that ends during the wait links no chat, and the code stays valid', async () => {
+test('a session that ends while its request waits links no chat, and the code stays valid', async () => {
   await renewAdmin(scene.service, scene.clinic)
   const person = await newColleague(scene.service, scene.clinic)
   const code = await scene.codeOf(newChat())
@@ -167,7 +168,7 @@ test('a new chat replaces the old chat of an account, and both are notified', as
 })
 
 describe('unlinking a chat', () => {
-  /** Returns a person with a chat, and the token of the user who may delete that person. */
+  /** Returns a person with a chat, and the token of a user who may delete that person. */
   async function leaving(by: string) {
     const root = await superadmin(scene.service)
     const { id: tenantId, subdomain } = scene.clinic
@@ -202,7 +203,7 @@ describe('unlinking a chat', () => {
   })
 
   test.each(['an admin', 'a superadmin'])(
-    'when %s deletes the account notifies the chat and the journal',
+    'by %s who deletes the account notifies the chat and the journal',
     async (by) => {
       const { person, chat, token } = await leaving(by)
       const gone = await scene.service.call('DELETE', `/api/admin/users/${person.id}`, { token })
@@ -246,7 +247,7 @@ describe('unlinking a chat', () => {
     expect((await entriesOf(person.id)).at(-1)?.changes).toEqual({ reason: 'deleted' })
   })
 
-  test("from within the chat also invalidates the chat's code", async () => {
+  test('from within the chat also invalidates the code of the chat', async () => {
     const person = await signedIn('nurse')
     const chat = newChat()
     await scene.link(person, chat)
@@ -294,7 +295,7 @@ test('a correct code does not reset the count of wrong codes', async () => {
   expect(statuses).toEqual([400, 400, 400, 400, 200, 400, 429])
 })
 
-test('after twenty wrong codes from one IP address, everyone at that address has to wait', async () => {
+test('after twenty wrong codes from one IP address, all users at that address have to wait', async () => {
   const clinic = await makeClinic(scene.service, await superadmin(scene.service), 'crowded')
   const { admin, ...others } = clinic.people
   for (const person of Object.values(others))
@@ -323,7 +324,7 @@ test('a new code is not issued if its message cannot be queued, and the existing
   expect((await scene.call('POST', '/link', admin, { code })).status).toBe(200)
 })
 
-describe('the bot in conversations', () => {
+describe('the bot in a conversation', () => {
   test('responds to commands and any other private message of a person', async () => {
     const chat = newChat()
     scene.bot.says(chat, 'hello')
@@ -336,7 +337,7 @@ describe('the bot in conversations', () => {
     await scene.heard(payload, 'Your code')
   })
 
-  test('ignores groups, channels, bots, edits and anything but text', async () => {
+  test('ignores groups, channels, bots, edited messages and anything but text', async () => {
     const silent = [newChat(), newChat(), newChat(), newChat(), newChat()] as const
     const from = { id: 1, is_bot: false, first_name: 'Nora' }
     const text = '/start'
@@ -353,7 +354,7 @@ describe('the bot in conversations', () => {
     expect(scene.bot.polls.at(-1)?.allowed_updates).toEqual(['message', 'my_chat_member'])
   })
 
-  test('sends plain text without previews', () => {
+  test('sends plain text without link previews', () => {
     for (const { payload } of scene.bot.sent) {
       expect(Object.keys(payload).sort()).toEqual(['chat_id', 'link_preview_options', 'text'])
       expect(payload.link_preview_options).toEqual({ is_disabled: true })

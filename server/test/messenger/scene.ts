@@ -89,7 +89,7 @@ export interface Linked {
 /** Creates a clinic with one person who has a linked chat. */
 export async function linkedIn(scene: Scene): Promise<Linked> {
   clinics += 1
-  // A new session: tokens expire where a test has moved the clock.
+  // Starts a new session, because tokens have expired if a test has moved the clock.
   const root = await superadmin(scene.service)
   const clinic: Clinic = await makeClinic(scene.service, root, `linked-${clinics}`)
   const chat = newChat()
@@ -113,7 +113,7 @@ export function happenTo(
   })
 }
 
-/** Waits until an attempt to the person's chat has failed and the chat is paused. */
+/** Waits until an attempt to send to the person's chat has failed and the chat is paused. */
 export const rests = ({ service }: Scene, { id }: Person) =>
   until(
     'the chat rests',

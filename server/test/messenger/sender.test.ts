@@ -1,4 +1,4 @@
-/** The sender continues after any result of a single message, and does nothing while idle. */
+/** The sender continues after any result of a single message. An idle sender does nothing. */
 import { expect, onTestFinished, test } from 'vitest'
 import { startSender } from '../../src/features/messenger/sending/sender.ts'
 import type { Turn } from '../../src/features/messenger/sending/turn.ts'
@@ -9,7 +9,7 @@ import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-/** Starts a sender with the test's own turns. */
+/** Starts a sender. The test provides the function that handles the turn of a chat. */
 function sending({ app, database, clock }: Service, turn: Turn, db: Scopes = app.db) {
   const changes = watchChanges(database.address, silentLog, clock)
   const sender = startSender({
@@ -44,7 +44,7 @@ const isDue = ({ database, clock }: Service, chats: readonly string[], ms = 0) =
 const settle = ({ database }: Service, hash: Buffer) =>
   database.sql('update messenger_chats set due_at = null where hash = $1', [hash])
 
-test('no chat is delayed if the first turn after a pause throws', async () => {
+test('no chat is delayed if the first run after a pause throws', async () => {
   const service = await openService()
   const turned: string[] = []
   sending(service, async ({ hash }) => {
@@ -93,11 +93,11 @@ test('the sender does not poll repeatedly while a message is being sent', async 
   service.clock.elapse(2_500)
   await until('the second is due', () => turned.length === 2 || undefined)
   answer()
-  // One poll every second, some around each message, and some for differences between clocks.
+  // Allows one poll every second, a few around each message, and a few for differences between clocks.
   expect(looks).toBeLessThan(20)
 })
 
-test('requests without a response are aborted on shutdown, in time to record them', async () => {
+test('requests without a response are aborted on shutdown, early enough to record them', async () => {
   const service = await openService()
   let outcome: string | undefined
   const sender = sending(service, async ({ hash }, { stop }) => {
@@ -115,7 +115,7 @@ test('requests without a response are aborted on shutdown, in time to record the
   expect(outcome).toBe('written down')
 })
 
-test('failed messages of linked chats are sent before those of strangers, who get at most a third', async () => {
+test('failed messages of linked chats are sent before those of strangers, which get at most a third of the rate', async () => {
   const service = await openService()
   const { database } = service
   const strangers = Array.from({ length: 40 }, (_, chat) => (chat + 16).toString(16))

@@ -1,4 +1,4 @@
-/** The upkeep of the messenger deletes expired rows, and no others. */
+/** The upkeep of the messenger deletes expired rows and keeps all other rows. */
 import { expect, test } from 'vitest'
 import { deleteOutdatedChatRows } from '../../src/features/messenger/messenger.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
@@ -6,7 +6,7 @@ import { furnishAccount, furnishMessenger } from '../isolation/furnish.ts'
 import { superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-test('the upkeep deletes expired codes, replies, updates, event notices and chats', async () => {
+test('the upkeep deletes expired codes, replies, updates, event messages and chats', async () => {
   const service = await openService()
   const { sql } = service.database
   const root = await superadmin(service)
@@ -14,7 +14,7 @@ test('the upkeep deletes expired codes, replies, updates, event notices and chat
   await furnishMessenger(service, root)
   const now = service.clock.now()
   const at = (ms: number) => new Date(now + ms).toISOString()
-  // Creates an old and a young row of each, and chats kept by a due time, a link or a reply.
+  // Creates an old and a new row in each table, and chats that a due time, a link or a reply keeps.
   for (const [name, ms] of [
     ['old', -1],
     ['young', 60_000],

@@ -27,7 +27,7 @@ describe('a connection for outgoing requests', () => {
     expect(server.connections()).toBe(3)
   })
 
-  test('has its IP address reported for every request, the first and later ones', async () => {
+  test('has its IP address reported for every request, not only for the first', async () => {
     const server = await openRaw((socket, { index }) =>
       socket.end(ok('', ...(index === 1 ? ['connection: close'] : []))),
     )
@@ -43,7 +43,7 @@ describe('a connection for outgoing requests', () => {
     expect(addresses).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2', '127.0.0.1'])
   })
 
-  test('is not reused if the server says so', async () => {
+  test('is not reused if the server announces to close it', async () => {
     const server = await openRaw((socket) => socket.write(ok('', 'connection: close')))
     const out = openWayOut()
     for (let round = 0; round < 3; round += 1)
@@ -88,15 +88,15 @@ describe('a connection for outgoing requests', () => {
   })
 })
 
-describe('an idle connection that the server closed', () => {
-  /** Closes a connection as the second request arrives on it. */
+describe('a reused connection that the server closes', () => {
+  /** Closes a connection at the moment when the second request arrives on it. */
   const closing = (close: 'end' | 'resetAndDestroy') =>
     openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket[close](),
     )
 
   test.each(['end', 'resetAndDestroy'] as const)(
-    'while the request arrived is replaced, and the request is answered: %s',
+    'while the request arrives is replaced, and the request succeeds (closed with %s)',
     async (close) => {
       const server = await closing(close)
       const out = openWayOut()
@@ -106,7 +106,7 @@ describe('an idle connection that the server closed', () => {
     },
   )
 
-  test('while idle is replaced', async () => {
+  test('while it is idle is replaced', async () => {
     const server = await openRaw((socket) => socket.end(ok()))
     const out = openWayOut()
     await out.send(server.url)
@@ -115,7 +115,7 @@ describe('an idle connection that the server closed', () => {
     expect(server.requests()).toBe(2)
   })
 
-  test('is replaced only once: if the new connection breaks, the request fails', async () => {
+  test('is replaced only once: if the new connection breaks too, the request fails', async () => {
     const server = await openRaw((socket, { index }) =>
       index === 0 ? socket.write(ok()) : socket.destroy(),
     )
@@ -148,8 +148,8 @@ describe('an idle connection that the server closed', () => {
     expect([server.connections(), server.requests()]).toEqual([1, 2])
   })
 
-  test('at the same moment loses no request, however often this happens', async () => {
-    // Node closes it after its idle time, so both ends race again and again.
+  test('at the moment of the request loses no request, even if that happens often', async () => {
+    // Node closes the connection after its idle time, so both ends close and send at the same time again and again.
     const server: Server = createServer((_request, response) => response.end('ok'))
     server.keepAliveTimeout = 1
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -168,8 +168,8 @@ describe('an idle connection that the server closed', () => {
   })
 })
 
-describe('a connection that fails', () => {
-  test('is reported as refused if nothing listens', async () => {
+describe('a failed attempt to connect', () => {
+  test('is reported as refused if no server listens', async () => {
     const server = await openRaw(() => undefined)
     await server.close()
     expect(await openWayOut().send(server.url)).toMatchObject({
@@ -179,7 +179,7 @@ describe('a connection that fails', () => {
     })
   })
 
-  test('to one address is followed by an attempt at another address of the name', async () => {
+  test('to one address of a host name is followed by an attempt at another address', async () => {
     const server = await openRaw((socket) => socket.write(ok('here')))
     const { out } = await openNamed({ 'two.test': ['127.0.0.2', '127.0.0.1'] })
     expect(await out.send(`http://two.test:${server.port}/`)).toMatchObject({
@@ -188,7 +188,7 @@ describe('a connection that fails', () => {
     })
   })
 
-  test('to all addresses of a name is reported as refused', async () => {
+  test('to all addresses of a host name is reported as refused', async () => {
     const server = await openRaw(() => undefined)
     await server.close()
     const { out } = await openNamed({ 'two.test': ['127.0.0.2', '127.0.0.1'] })

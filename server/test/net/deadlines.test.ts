@@ -18,7 +18,7 @@ describe('the deadline of an outgoing request', () => {
     await eventually('0 are open', () => receiver.open() === 0)
   })
 
-  test('ends a request with only interim responses, because no byte restarts the deadline', async () => {
+  test('ends a request that gets only interim responses, because no byte restarts the deadline', async () => {
     const server = await openRaw((socket) => {
       const timer = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'), 20)
       socket.on('close', () => clearInterval(timer))
@@ -35,7 +35,7 @@ describe('the deadline of an outgoing request', () => {
     expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('no response'))
   })
 
-  test('ends a request whose response body arrives too slowly, although the status has arrived', async () => {
+  test('ends a request whose response body arrives too slowly, even after its status has arrived', async () => {
     const server = await openRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 60000\r\n\r\n')
       const timer = setInterval(() => socket.write('x'), 20)
@@ -44,7 +44,7 @@ describe('the deadline of an outgoing request', () => {
     expect(await openWayOut().send(server.url, DEADLINE)).toMatchObject(late('incomplete response'))
   })
 
-  test('ends a TLS handshake to which nobody responds', async () => {
+  test('ends a TLS handshake that gets no response', async () => {
     const server = await openRaw(() => undefined)
     expect(await openWayOut().send(`https://127.0.0.1:${server.port}/`, DEADLINE)).toMatchObject(
       late('no TLS handshake'),
@@ -94,7 +94,7 @@ describe('a cancelled outgoing request', () => {
     await eventually('0 are open', () => receiver.open() === 0)
   })
 
-  test('can share its signal with many others, and leaves no listeners on it', async () => {
+  test('can share its abort signal with many others, and leaves no listeners on that signal', async () => {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     process.on('warning', note)
@@ -109,7 +109,7 @@ describe('a cancelled outgoing request', () => {
   })
 })
 
-describe('closing the client', () => {
+describe('closing the HTTP client', () => {
   const stopped = { kind: 'failed', failure: 'aborted', detail: 'the service is shutting down' }
 
   test('ends running requests, DNS lookups and idle connections', async () => {

@@ -21,7 +21,7 @@ export interface WayOut extends Outbound {
 interface Options {
   /** The allowed networks; all of 127.0.0.0/8 by default. */
   allowed?: string
-  /** The known names. Without them the system's DNS would be asked. */
+  /** The known names. Without them, the client would query the system's DNS. */
   dns?: DnsServer
   idleMs?: number
   ca?: string
@@ -55,7 +55,7 @@ export interface RawServer {
   url: string
   /** Returns how many connections were made. */
   connections(): number
-  /** Returns how many of them are open. */
+  /** Returns how many of the connections are open. */
   open(): number
   /** Returns how many bytes have arrived, over all connections. */
   bytes(): number
@@ -69,8 +69,8 @@ export type OnRequest = (socket: Socket, request: { index: number; ofConnection:
 const WHOLE = /^GET .*\r\n\r\n$|\r\n\r\n\{\}$/s
 
 /**
- * Opens a raw server, which can answer in ways that no HTTP server would. A request ends with its body `{}`, a GET
- * without one.
+ * Opens a raw server, which can answer in ways that no HTTP server would. A request ends with its body `{}`, and a GET
+ * ends without a body.
  */
 export async function openRaw(
   onRequest: OnRequest,
@@ -119,7 +119,7 @@ export async function openRaw(
   }
 }
 
-/** Returns an HTTP/1.1 response that keeps the connection. */
+/** Returns an HTTP/1.1 response that keeps the connection open. */
 export const ok = (body = '', ...fields: string[]) =>
   ['HTTP/1.1 200 OK', `content-length: ${Buffer.byteLength(body)}`, ...fields, '', body].join(
     '\r\n',

@@ -41,7 +41,7 @@ const failed = (detail: string) => ({
 })
 
 describe('a server with a valid certificate', () => {
-  test('can be used by its IP address', async () => {
+  test('can be reached by its IP address', async () => {
     const server = await openSecure()
     const out = openWayOut({ ca: cert })
     for (let round = 0; round < 2; round += 1)
@@ -53,14 +53,14 @@ describe('a server with a valid certificate', () => {
     expect(server.seen).toEqual(Array(2).fill({ name: false, alpn: 'http/1.1' }))
   })
 
-  test('can be used by its name, which it receives in the handshake', async () => {
+  test('can be reached by its host name, which the handshake contains', async () => {
     const server = await openSecure()
     const out = openWayOut({ ca: cert, allowed: '127.0.0.0/8, ::1' })
     expect(await out.send(`https://localhost.:${server.port}/`)).toMatchObject({ body: 'secure' })
     expect(server.seen).toEqual([{ name: 'localhost', alpn: 'http/1.1' }])
   })
 
-  test.each(['TLSv1.2', 'TLSv1.3'] as const)('can be used with %s', async (version) => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('can be reached with %s', async (version) => {
     const server = await openSecure({ versions: { minVersion: version, maxVersion: version } })
     expect(await openWayOut({ ca: cert }).send(`https://127.0.0.1:${server.port}/`)).toMatchObject({
       body: 'secure',
@@ -115,7 +115,7 @@ describe('a server receives no data', () => {
     expect(server.seen).toEqual([])
   })
 
-  test('if it supports only insecure versions', async () => {
+  test('if it supports only insecure TLS versions', async () => {
     const server = await openSecure({ versions: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1' } })
     expect(await openWayOut({ ca: cert }).send(`https://127.0.0.1:${server.port}/`)).toMatchObject(
       failed('the server does not support a secure TLS version (1.2 or newer)'),

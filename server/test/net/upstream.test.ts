@@ -1,4 +1,7 @@
-/** Requests to a service that the operator names: to any address, but only below its URL, within one deadline. */
+/**
+ * Requests to a service whose URL the operator configures. They may go to any address, but only to paths below that URL
+ * and within one deadline.
+ */
 import { Api, GrammyError, HttpError } from 'grammy'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -16,7 +19,7 @@ import { eventually, ok, openRaw } from './scene.ts'
 const SECRET = 'c2hvcDpzZWNyZXQ'
 const MIB = 1024 * 1024
 
-/** Opens an upstream whose service gives this answer. */
+/** Opens an upstream server that gives this answer. */
 async function open(answer: (path: string) => Reply = () => ({ status: 200, body: '{}' })) {
   const receiver = await openReceiver({ answer: ({ path }) => answer(path) })
   const base = parseUpstreamUrl(`${receiver.url}/`)
@@ -43,7 +46,7 @@ describe('a request to an upstream service', () => {
     ])
   })
 
-  test('never follows a redirect, so that its credentials stay with the upstream', async () => {
+  test('never follows a redirect, so that its credentials are not sent elsewhere', async () => {
     const other = await openReceiver()
     for (const status of [301, 302, 303, 307, 308]) {
       const { base, get } = await open(() => ({ status, headers: { location: other.url } }))
@@ -52,7 +55,7 @@ describe('a request to an upstream service', () => {
     expect(other.received).toEqual([])
   })
 
-  test('whose path would lead outside the upstream URL is not sent', async () => {
+  test('is not sent if its path would lead outside the upstream URL', async () => {
     const { receiver, base, get } = await open()
     const { host } = new URL(base)
     const elsewhere = await openReceiver()
@@ -99,7 +102,7 @@ describe('a streamed transfer', () => {
     expect(lengths).toEqual(['0', '0', '5', '5', '0'])
   })
 
-  test('of more bytes than requested fails', async () => {
+  test('fails if it contains more bytes than requested', async () => {
     const { base, upstream } = await open(() => ({ status: 200, body: 'x'.repeat(6) }))
     const request = { url: `${base}/x`, headers: {}, deadlineMs: 10_000, maxBytes: 5 }
     expect(await upstream.transfer({ method: 'GET', ...request })).toMatchObject({
@@ -129,8 +132,8 @@ describe('a streamed transfer', () => {
   )
 })
 
-describe('a connection that its server closes as the second request arrives', () => {
-  /** Answers one request per connection, and then closes it silently. */
+describe('a connection that its server closes when the second request arrives', () => {
+  /** Opens a server that answers one request per connection and then closes the connection without notice. */
   async function openClosing() {
     const server = await openRaw((socket, { ofConnection }) =>
       ofConnection === 0 ? socket.write(ok()) : socket.destroy(),
@@ -143,14 +146,14 @@ describe('a connection that its server closes as the second request arrives', ()
     return { server, get, post }
   }
 
-  test('is replaced for a GET request, which can be repeated', async () => {
+  test('is replaced for a GET request, because GET can be repeated', async () => {
     const { server, get } = await openClosing()
     for (let round = 0; round < 2; round += 1)
       expect(await get()).toMatchObject({ kind: 'answered', status: 200 })
     expect([server.connections(), server.requests()]).toEqual([2, 3])
   })
 
-  test('is not used for a POST request, which has its own connection and is sent once', async () => {
+  test('is not used for a POST request, which has a connection of its own and is sent once', async () => {
     const { server, get, post } = await openClosing()
     await get()
     for (let round = 0; round < 2; round += 1)
@@ -159,7 +162,7 @@ describe('a connection that its server closes as the second request arrives', ()
     await eventually('what the POSTs used is closed', () => server.open() === 1)
   })
 
-  test('makes a POST request on a new connection fail, and nothing is sent again', async () => {
+  test('makes a POST request on a new connection fail, and nothing is repeated', async () => {
     const server = await openRaw((socket) => socket.destroy())
     const upstream = openUpstream({ url: server.url })
     onTestFinished(() => upstream.close())
@@ -172,7 +175,7 @@ describe('a connection that its server closes as the second request arrives', ()
 })
 
 describe('a response of an upstream service', () => {
-  test('of 1 MiB is read completely, and a response with one byte more fails', async () => {
+  test('is read completely if it has 1 MiB, and rejected if it has one byte more', async () => {
     const { base, get } = await open((path) => ({
       status: 200,
       body: 'x'.repeat(path.endsWith('more') ? MIB + 1 : MIB),
@@ -187,7 +190,7 @@ describe('a response of an upstream service', () => {
     expect(await get(`${base}/most`)).toMatchObject({ kind: 'answered' })
   })
 
-  test('without an end is cut off, and its connection is closed', async () => {
+  test('is cut off if it never ends, and its connection is closed', async () => {
     async function* endless() {
       for (;;) yield Buffer.alloc(MIB)
     }
@@ -197,9 +200,9 @@ describe('a response of an upstream service', () => {
   })
 
   test.each<[string, Reply]>([
-    ['that never comes', 'stall'],
-    ['that never ends', { status: 200, body: trickle() }],
-  ])('%s is waited for only until the deadline', async (_what, reply) => {
+    ['never arrives', 'stall'],
+    ['never ends', { status: 200, body: trickle() }],
+  ])('is awaited only until the deadline if it %s', async (_what, reply) => {
     const { base, get } = await open(() => reply)
     expect(await get(`${base}/x`, { deadlineMs: 150 })).toMatchObject({
       kind: 'failed',
@@ -208,7 +211,7 @@ describe('a response of an upstream service', () => {
   })
 })
 
-/** Sends a piece now and then, forever. */
+/** Sends a byte at intervals, forever. */
 async function* trickle() {
   for (;;) {
     yield ' '
@@ -236,7 +239,7 @@ describe('a failed upstream request', () => {
     }
   })
 
-  test('is returned for requests after the client was closed', async () => {
+  test('is returned for every request after the client was closed', async () => {
     const { base, get, upstream } = await open()
     await upstream.close()
     expect(await get(`${base}/x`)).toMatchObject({ kind: 'failed', failure: 'aborted' })
@@ -302,7 +305,7 @@ describe('a host name chosen by the operator', () => {
   })
 })
 
-describe('the client in the form of fetch, for a chat library,', () => {
+describe('the HTTP client that a chat library uses as fetch', () => {
   const TOKEN = '12345:token-of-the-bot'
 
   async function openApi(answer: (path: string) => Reply, deadlineMs = 10_000) {
@@ -323,7 +326,7 @@ describe('the client in the form of fetch, for a chat library,', () => {
     expect(JSON.parse(sent?.body ?? '')).toEqual({ chat_id: 42, text: 'hello' })
   })
 
-  test('reports a refusal as the library does', async () => {
+  test('reports a refusal in the way that the library expects', async () => {
     const { api } = await openApi(() => ({
       status: 429,
       body: JSON.stringify({

@@ -1,4 +1,6 @@
-/** The overview: items that need attention, the figures of a day, and the handling of unreadable parts. */
+/**
+ * The overview shows the items that need attention and the figures of a day. It also handles parts that cannot be read.
+ */
 import { beforeAll, describe, expect, it } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { senderTo } from '../payments/scene.ts'
@@ -140,7 +142,7 @@ describe('the list of what needs attention', () => {
   })
 
   it('shows superadmins the unverified payment notifications that belong to no tenant', async () => {
-    // Stored before the provider's secret was configured.
+    // The notification was stored before the provider's secret was configured.
     const { database } = service
     const config = { CARDNET_WEBHOOK_SECRET: [] }
     const earlier = await openService({ database, config, role: 'api' })
@@ -199,7 +201,7 @@ describe('the counts of the overview', () => {
     expect(activity.hourly.sign_ins[3]).toBeLessThan(3_700)
   })
 
-  it('include deliveries per hour of their event', async () => {
+  it('include deliveries, in the hour of their event', async () => {
     const { since } = await overview(south.people.admin)
     const id = await addWebhook(south, { failingFor: null })
     await service.database.sql(
@@ -238,7 +240,7 @@ describe('the counts of the overview', () => {
   })
 })
 
-it('the overview explains why a component is unhealthy, as the health report does', async () => {
+it('the overview explains why a component is unhealthy, in the words of the health report', async () => {
   const { sql } = service.database
   await sql("update installation set outbound_held_at = now() - interval '1 hour'")
   const held = await openService({ database: service.database, role: 'api' })
@@ -263,7 +265,7 @@ it('the overview rejects unknown and foreign tenants', async () => {
   expect((await call(north.people.auditor, north.id)).status).toBe(403)
 })
 
-it('the overview leaves out parts that cannot be read, and names these parts', async () => {
+it('the overview leaves out parts that cannot be loaded, and names them', async () => {
   await service.database.sql('revoke select on backup_jobs from wardkeep_app, wardkeep_platform')
   try {
     const { attention, counts, missing } = await overview(north.people.admin)

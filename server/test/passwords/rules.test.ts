@@ -1,6 +1,6 @@
 /**
- * The password rules, the same wherever a password is set. Characters are code points (NIST SP 800-63B §3.1.1.2), so
- * 128 of them are 512 bytes at the most.
+ * The password rules are the same everywhere. Characters are code points (NIST SP 800-63B §3.1.1.2), so 128 characters
+ * take at most 512 bytes.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague } from '../sessions/users.ts'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 /** Every way to set a password without a link. */
 const ways: Record<string, (password: string) => Promise<Answer>> = {
-  'by registering': (password) =>
+  'by registration': (password) =>
     service.call('POST', '/api/auth/register', {
       body: {
         email: `${fresh('someone')}@north.test`,
@@ -38,14 +38,14 @@ const ways: Record<string, (password: string) => Promise<Answer>> = {
         tenant_id: clinic.id,
       },
     }),
-  'for another': async (password) => {
+  'for another user': async (password) => {
     const { id } = await newColleague(service, clinic)
     return service.call('PUT', `/api/admin/users/${id}/password`, {
       token: clinic.people.admin.token,
       body: { password },
     })
   },
-  'of one’s own': async (password) => {
+  'by its user': async (password) => {
     const { token } = await newColleague(service, clinic)
     return service.call('PUT', '/api/users/me/password', {
       token,
@@ -54,15 +54,15 @@ const ways: Record<string, (password: string) => Promise<Answer>> = {
   },
 }
 
-describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
+describe.each(Object.entries(ways))('a password set %s', (_, set) => {
   test.each([
     ['seven characters', 'Xq7-Zv9', 'string_too_short'],
     ['seven emoji, which are fourteen code units', '🦷🐴🔋📎🌙🧬🎻', 'string_too_short'],
     ['129 characters', 'Xq7-Zv9kL'.repeat(15).slice(0, 129), 'string_too_long'],
     ['129 marks on a letter', `q${'\u0301'.repeat(128)}`, 'string_too_long'],
     ['129 emoji', '🐴'.repeat(129), 'string_too_long'],
-    ['a common one', 'password1', 'value_error'],
-    ['a common one in other case and width', 'ＰASSword1', 'value_error'],
+    ['a common password', 'password1', 'value_error'],
+    ['a common password in other case and width', 'ＰASSword1', 'value_error'],
   ])('is refused: %s', async (_what, password, type) => {
     const { status, body } = await set(password)
     expect(status).toBe(422)
@@ -86,8 +86,8 @@ describe.each(Object.entries(ways))('a password, %s,', (_, set) => {
 
 test.each([
   ['for a new user', '/api/admin/users', () => ({ tenant_id: clinic.id })],
-  ['by registering', '/api/auth/register', () => ({ subdomain: 'north' })],
-])('rejects a password with the name of the address, %s', async (...way) => {
+  ['by registration', '/api/auth/register', () => ({ subdomain: 'north' })],
+])('a password with the name of the e-mail address is rejected %s', async (...way) => {
   const [, path, of] = way
   for (const password of ['xx-Gregor-99', 'xx-ＧＲＥＧＯＲ-99']) {
     const { status, body } = await service.call('POST', path, {
@@ -98,7 +98,7 @@ test.each([
   }
 })
 
-test('a password is accepted whether it is typed composed, decomposed or in full width', async () => {
+test('a password is accepted whether its letters are composed, decomposed or in full width', async () => {
   const person = await newColleague(service, clinic)
   const password = 'Ångström-Pferd-9'
   await service.call('PUT', '/api/users/me/password', {

@@ -33,7 +33,7 @@ const clinician = (role = 'doctor') =>
   scene.newcomer({ role, department_id: scene.clinic.departmentId })
 
 describe('break-glass access to a patient', () => {
-  test('opens the record, which the user can then read, list and change', async () => {
+  test('gives access to the record, which the user can then read, list and change', async () => {
     const { id } = await hidden()
     const doctor = scene.as(await clinician())
     expect((await doctor('GET', at(id))).status).toBe(404)
@@ -43,7 +43,7 @@ describe('break-glass access to a patient', () => {
     expect((await doctor('PUT', at(id), { phone: '2' })).status).toBe(200)
     const { body } = await doctor('POST', '/api/patients/search', { search: HIDDEN.full_name })
     expect(body).toMatchObject({ items: [{ id }], total: 1 })
-    // The patient is opened for this user only.
+    // Break-glass opens the patient to this user only.
     expect((await scene.as('doctor')('GET', at(id))).status).toBe(404)
   })
 
@@ -55,7 +55,7 @@ describe('break-glass access to a patient', () => {
     expect(shown).toMatchObject({ status: 200, body: { id } })
   })
 
-  test('finds only one patient by an identifier, because no system name can contain the separator', async () => {
+  test('finds at most one patient by an identifier, because no system name can contain the separator', async () => {
     await hidden({ identifiers: [{ system: 'ward', value: 'X|9' }] })
     const doctor = scene.as(await clinician())
     for (const system of ['ward|X', 'ward\uff5cX']) {
@@ -113,7 +113,7 @@ describe('break-glass access to a patient', () => {
     expect((await scene.as({ token: again.access_token })('GET', at(id))).status).toBe(404)
   })
 
-  test('is 404 for an unknown patient, and 422 with both patient_id and identifier or neither', async () => {
+  test('gets 404 for an unknown patient, and 422 for both or neither of patient_id and identifier', async () => {
     const doctor = scene.as(await clinician())
     const ask = async (body: object) =>
       (await doctor('POST', '/api/patients/break-glass', { ...why, ...body })).status
@@ -126,7 +126,7 @@ describe('break-glass access to a patient', () => {
     expect(await ask({ patient_id: 1, purpose: 'curiosity' })).toBe(422)
   })
 
-  test('is limited to ten uses an hour, also for sixteen concurrent requests', async () => {
+  test('is limited to ten uses an hour, even for sixteen concurrent requests', async () => {
     const { id } = await hidden()
     const node = await openService({ database: service.database })
     node.clock.stop()
@@ -160,7 +160,7 @@ describe('break-glass access to a patient', () => {
   })
 })
 
-/** Undoes the folding of long lines in a mail (RFC 2045 §6.7). */
+/** Joins the long lines that a mail splits (RFC 2045 §6.7). */
 const wordsOf = (mail: string) => mail.replaceAll(/=\r?\n/g, '')
 
 /** Returns the mails to the admins about the patient. */
@@ -174,7 +174,7 @@ const mailOf = (id: number) =>
     )
   })
 
-test('is journaled and mailed to the admins every time, without patient data', async () => {
+test('every use of break-glass access is journaled and mailed to the admins, without patient data', async () => {
   const { id } = await hidden()
   const user = await clinician()
   const answer = await scene.as(user)('POST', '/api/patients/break-glass', {
@@ -207,7 +207,7 @@ test('is journaled and mailed to the admins every time, without patient data', a
   for (const secret of [...Object.values(HIDDEN), REASON]) expect(told).not.toContain(secret)
 })
 
-test('is mailed without the claim that the user lacked access if they already had access', async () => {
+test('the mail about break-glass access does not claim that the user lacked access if they had access already', async () => {
   const { id } = await hidden({ department_id: scene.clinic.departmentId })
   const doctor = scene.as(await clinician())
   expect((await doctor('GET', at(id))).status).toBe(200)

@@ -1,4 +1,7 @@
-/** The four operations of the patient cache: what they report and drop, for whom, and on which nodes. */
+/**
+ * The four operations of the patient cache: their reports, the entries that they drop, who may call them, and the nodes
+ * that they affect.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -77,7 +80,7 @@ describe('the statistics of the patient cache', () => {
 })
 
 describe('invalidating cached patients', () => {
-  test('drops one patient on all nodes, and no other', async () => {
+  test('drops one patient on all nodes, and no other patient', async () => {
     const [id] = await held(north, 2)
     const { token } = north.clinic.people.admin
     const answer = await ask(here, 'POST', 'invalidate', token, { patient_id: id })
@@ -111,7 +114,7 @@ describe('invalidating cached patients', () => {
     for (const node of NODES()) await holds(node, south, 1)
   })
 
-  test('reaches every tenant if the caller is a superadmin', async () => {
+  test('drops patients of every tenant if the caller is a superadmin', async () => {
     await held(north, 1)
     const [id] = await held(south, 2)
     const { token } = await superadmin(here)
@@ -127,8 +130,8 @@ describe('invalidating cached patients', () => {
   test.each<[string, object]>([
     ['neither', {}],
     ['both', { patient_id: 1, all: true }],
-    ['all: false alone', { all: false }],
-  ])('accepts a patient ID or all patients, but not %s', async (_, body) => {
+    ['"all": false alone', { all: false }],
+  ])('accepts a patient ID or "all": true, but not %s', async (_, body) => {
     const { token } = north.clinic.people.admin
     expect(await ask(here, 'POST', 'invalidate', token, body)).toMatchObject({
       status: 422,
@@ -137,7 +140,7 @@ describe('invalidating cached patients', () => {
   })
 })
 
-test("drops expired patients of the caller's tenant on all nodes", async () => {
+test("the cache upkeep drops expired patients of the caller's tenant on all nodes", async () => {
   await held(north, 2)
   await held(south, 1)
   for (const node of NODES()) node.clock.advance(TTL_SECONDS * 1000)
@@ -160,7 +163,7 @@ describe('warming up the patient cache', () => {
   const readsOf = async (scene: PatientScene) =>
     here.database.sql(`select 1 from journal where is_access and tenant_id = $1`, [scene.clinic.id])
 
-  /** Repeats until this many patients are cached, because a patient who changes during a load is not cached. */
+  /** Repeats until this many patients are cached. A patient who changes during a load is not cached. */
   const warms = (node: Service, patient_ids: number[], warmed: number) =>
     until('the patients are held', async () => {
       const { token } = north.clinic.people.admin
@@ -170,7 +173,7 @@ describe('warming up the patient cache', () => {
       return body.warmed === warmed ? body : undefined
     })
 
-  test('fills the cache after a restart, counts each ID once and names unknown IDs', async () => {
+  test('loads patients into the cache after a restart, counts each ID once and names unknown IDs', async () => {
     const [one, two, gone] = (await held(north, 3)) as [number, number, number]
     const [foreign] = (await held(south, 1)) as [number]
     await north.as('admin')('DELETE', `/api/patients/${gone}`)
@@ -193,7 +196,7 @@ describe('warming up the patient cache', () => {
     await fresh.close()
   })
 
-  test('does not count a patient who was not cached; an undecryptable record still counts as existing', async () => {
+  test('does not count a patient that could not be cached; an undecryptable record still counts as existing', async () => {
     const [whole, spoilt] = [await north.patient(), await north.patient({ notes: 'Likes tea.' })]
     await here.database.sql(
       'update patients set sealed_notes = substr(sealed_notes, 1, 40) where id = $1',
@@ -207,23 +210,30 @@ describe('warming up the patient cache', () => {
   })
 
   test.each([
-    ['none', 0],
-    ['few', 2],
-  ])('does not count patients for whom a node that holds %s has no room', async (_, room) => {
-    const ids = await held(north, 3)
-    const config = { PATIENT_CACHE_MAX_ENTRIES: room }
-    const small = await openService({ database: here.database, config })
-    await hears(small, north.clinic.people.admin.token)
-    expect(await warms(small, ids, room)).toMatchObject({ requested: 3, warmed: room, missing: 0 })
-    await small.close()
-  })
+    ['no', 0],
+    ['two', 2],
+  ])(
+    'does not count patients for whom a node with room for %s patients has no room left',
+    async (_, room) => {
+      const ids = await held(north, 3)
+      const config = { PATIENT_CACHE_MAX_ENTRIES: room }
+      const small = await openService({ database: here.database, config })
+      await hears(small, north.clinic.people.admin.token)
+      expect(await warms(small, ids, room)).toMatchObject({
+        requested: 3,
+        warmed: room,
+        missing: 0,
+      })
+      await small.close()
+    },
+  )
 
   test('accepts at most 1000 IDs, and is forbidden for a superadmin', async () => {
     const { token } = north.clinic.people.admin
     await held(north, 3)
     const patient_ids = Array.from({ length: 1_001 }, (_, i) => i + 1)
     expect((await ask(here, 'POST', 'warmup', token, { patient_ids })).status).toBe(422)
-    // Existing IDs come last, so every ID must be looked up, however many IDs one query covers.
+    // Existing IDs come last, so that the service must look up every ID, even if a query covers only some of the IDs.
     const thousand = { patient_ids: patient_ids.slice(0, 1_000).reverse() }
     const living = await here.database.sql<{ id: number }>(
       'select id::int from patients where tenant_id = $1',

@@ -1,4 +1,4 @@
-/** The patient cache on two nodes: its responses, the access checks, and the invalidation. */
+/** The patient cache on two nodes: its responses, its access checks, and its invalidation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Clinic } from '../support/clinics.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -45,7 +45,7 @@ async function heldPatient(fields: object = {}) {
 const behindTheBack = (id: number) =>
   here.database.sql('update patients set version = 99 where id = $1', [id])
 
-/** Waits until the node returns this response. */
+/** Waits until the node gives this response. */
 const shows = (node: Service, who: Who, id: number, expected: object) =>
   until('the node has heard of it', async () => {
     const { status, body } = await read(node, who, id)
@@ -101,7 +101,7 @@ describe('access to a cached patient', () => {
   })
 })
 
-describe('is soon visible on both nodes, even if the patient is cached:', () => {
+describe('both nodes soon show, even if the patient is cached,', () => {
   test('a change, which the changing node shows immediately', async () => {
     const { id } = await heldPatient()
     await scene.as('doctor')('PUT', at(id), { full_name: 'Changed' })
@@ -109,14 +109,14 @@ describe('is soon visible on both nodes, even if the patient is cached:', () => 
     await shows(there, 'admin', id, { full_name: 'Changed' })
   })
 
-  test("a patient's move to another department", async () => {
+  test('the move of a patient to another department', async () => {
     const { id } = await heldPatient()
     await scene.as('admin')('PUT', at(id), { department_id: scene.elsewhere })
     expect((await read(here, 'nurse', id)).status).toBe(404)
     await shows(there, 'nurse', id, { status: 404 })
   })
 
-  test("a user's move to the patient's department", async () => {
+  test("the move of a user to the patient's department", async () => {
     const { id } = await heldPatient()
     const nurse = await scene.newcomer({ role: 'nurse', department_id: scene.elsewhere })
     expect((await read(there, nurse, id)).status).toBe(404)
@@ -127,17 +127,17 @@ describe('is soon visible on both nodes, even if the patient is cached:', () => 
   })
 
   test.each<[string, object]>([
-    ['deletion', { status: 404 }],
-    ['deletion and restoration', { status: 200, version: 3 }],
+    ['the deletion of the patient', { status: 404 }],
+    ['the deletion and restoration of the patient', { status: 200, version: 3 }],
   ])('%s', async (what, expected) => {
     const { id } = await heldPatient()
     await scene.as('admin')('DELETE', at(id))
-    if (what !== 'deletion') await scene.as('admin')('POST', `${at(id)}/restore`)
+    if (what !== 'the deletion of the patient') await scene.as('admin')('POST', `${at(id)}/restore`)
     expect((await read(here, 'admin', id)).status).toBe((expected as { status: number }).status)
     await shows(there, 'admin', id, expected)
   })
 
-  test('the deletion of the department and the doctor, without a change of the patient', async () => {
+  test('the deletion of the department and of the doctor, without a change of the patient', async () => {
     const { body: department } = await scene.as('admin')('POST', '/api/admin/departments', {
       name: 'Short-lived',
     })
@@ -165,7 +165,7 @@ test('a change that was rolled back is never cached', async () => {
     expect((await read(node, 'admin', id)).body).toMatchObject({ full_name: 'Paula Patient' })
 })
 
-test('a slow read is neither cached nor shared if the patient changes during it', async () => {
+test('a slow read is neither cached nor shared if the patient changes during the read', async () => {
   const proxy = await proxyTo(here.database)
   const database = { ...here.database, address: { url: proxy.url } }
   const far = await openService({ database })
@@ -177,7 +177,7 @@ test('a slow read is neither cached nor shared if the patient changes during it'
   const early = read(far, doctor, id)
   await held.answered
   await scene.as('admin')('PUT', at(id), { full_name: 'New' })
-  // Notifications arrive in order, so the earlier one has arrived as well.
+  // Notifications arrive in order, so the earlier notification has arrived as well.
   await scene.as('admin')('PUT', `/api/admin/users/${doctor.id}`, { full_name: 'Heard' })
   await until('the node has heard', async () => {
     const { body } = await far.call('GET', '/api/users/me', doctor)
@@ -190,7 +190,7 @@ test('a slow read is neither cached nor shared if the patient changes during it'
   await far.close()
 })
 
-describe('a patient who stays in the cache for long', () => {
+describe('a patient who has been cached for long', () => {
   test('is read again after the maximum age', async () => {
     const { id } = await scene.patient()
     const config = { PATIENT_CACHE_TTL_SECONDS: 10 }
@@ -217,8 +217,8 @@ describe('a patient who stays in the cache for long', () => {
   })
 })
 
-describe('each read of a patient is journaled', () => {
-  test('even if it uses the cache', async () => {
+describe('the journal entry of reading a patient', () => {
+  test('is written even if the read uses the cache', async () => {
     const { id } = await heldPatient()
     for (let i = 0; i < 3; i++) await read(here, 'doctor', id)
     const entries = await here.database.sql(
@@ -228,7 +228,7 @@ describe('each read of a patient is journaled', () => {
     expect(entries).toHaveLength(3)
   })
 
-  test('or refused: a node without its database returns nothing from the cache', async () => {
+  test('cannot be written without the database, so that a node then returns nothing from the cache', async () => {
     const proxy = await proxyTo(here.database)
     const far = await openService({
       database: { ...here.database, address: { url: proxy.url } },

@@ -1,9 +1,9 @@
-/** The error `identifier_taken` reveals that somebody is a patient, so guesses are throttled and journaled. */
+/** The error `identifier_taken` reveals that someone is a patient, so repeated guesses are throttled and journaled. */
 import { expect, it } from 'vitest'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-it('throttles and journals guesses at the identifier of a patient whom the user cannot see', async () => {
+it('guesses at the identifier of a patient whom the user cannot see are throttled and journaled', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const secret = 'A-4711'
@@ -15,7 +15,7 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   const statuses: number[] = []
   for (let times = 0; times < 12; times += 1) statuses.push((await guess(secret)).status)
   expect(statuses).toEqual([...Array.from({ length: 10 }, () => 409), 429, 429])
-  // The wait reveals nothing, because a free identifier gets the same response.
+  // The throttling reveals nothing, because a free identifier gets the same response.
   expect((await guess('free')).status).toBe(429)
   // Other requests of the nurse are not throttled, and neither are other users.
   expect((await nurse('POST', '/api/patients', { full_name: 'Plain' })).status).toBe(201)
@@ -35,7 +35,7 @@ it('throttles and journals guesses at the identifier of a patient whom the user 
   expect(JSON.stringify(body)).not.toContain('4711')
 })
 
-it('counts guesses made by changing a patient like those made by creating one', async () => {
+it('guesses made by changing a patient count like those made by creating one', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const taken = [{ system: 'mrn', value: 'C-1' }]

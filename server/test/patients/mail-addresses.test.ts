@@ -16,7 +16,7 @@ it.each([
   ['почта@почта.рф', 'Почта@ПОЧТА.РФ'],
   ['jörg@example.org', 'Jörg@example.org'],
 ])(
-  'stores the address %s of a patient unchanged, and finds the patient by %s',
+  'the address %s of a patient is stored unchanged, and a search for %s finds the patient',
   async (email, search) => {
     const { id } = await scene.patient({ email })
     const admin = scene.as('admin')
@@ -26,7 +26,7 @@ it.each([
   },
 )
 
-it('finds an account with an internationalized domain by the ASCII form of the domain', async () => {
+it('an account with an internationalized domain is found by the ASCII form of the domain', async () => {
   const admin = scene.as('admin')
   const user = { full_name: 'Jo', password: 'Quiet-Harbour-60', role: 'nurse' }
   const created = await admin('POST', '/api/admin/users', {

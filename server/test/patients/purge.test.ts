@@ -1,11 +1,13 @@
-/** The purge destroys deleted patients after the retention, with their search tokens, and no other patient. */
+/**
+ * The purge destroys deleted patients and their search tokens after the retention period. It keeps all other patients.
+ */
 import { expect, test } from 'vitest'
 import { purgeDeleted } from '../../src/features/patients/upkeep/purge.jobs.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { openService } from '../support/service.ts'
 import { openPatientScene } from './scene.ts'
 
-test('keeps deleted patients restorable for the retention period, then destroys them', async () => {
+test('a deleted patient can be restored for the retention period, and is then destroyed', async () => {
   const service = await openService()
   const scene = await openPatientScene(service)
   const admin = scene.as('admin')

@@ -26,7 +26,7 @@ const FULL = {
 const at = (id: number, rest = '') => `/api/patients/${id}${rest}`
 
 describe('a patient', () => {
-  test('has the fields of the request, and null in all others', async () => {
+  test('has the fields of the request, and null in all other fields', async () => {
     const made = await scene.as('doctor')('POST', '/api/patients', FULL)
     expect(made).toMatchObject({
       status: 201,
@@ -55,7 +55,7 @@ describe('a patient', () => {
     })
   })
 
-  test('changes only in the fields of the request, and null clears a field', async () => {
+  test('changes only in the fields of the request, where null clears a field', async () => {
     const { id } = await scene.patient({ ...FULL, identifiers: [] })
     const changed = await scene.as('doctor')('PUT', at(id), { phone: null, notes: 'New.' })
     expect(changed).toMatchObject({ status: 200, body: { phone: null, notes: 'New.', version: 2 } })
@@ -65,13 +65,13 @@ describe('a patient', () => {
       expect((await scene.as('doctor')('PUT', at(id), body)).status).toBe(422)
   })
 
-  test('keeps the version number if nothing changes', async () => {
+  test('keeps its version number if nothing changes', async () => {
     const { id } = await scene.patient({ phone: '123' })
     const again = await scene.as('doctor')('PUT', at(id), { phone: '123', allergies: [] })
     expect(again).toMatchObject({ status: 200, body: { version: 1 } })
   })
 
-  test('accepts only one of two concurrent changes to the same version', async () => {
+  test('is changed by only one of two concurrent changes to the same version', async () => {
     const { id, version } = await scene.patient()
     const change = (notes: string) => scene.as('doctor')('PUT', at(id), { notes, version })
     const answers = await Promise.all([change('one'), change('two'), change('three')])
@@ -79,7 +79,7 @@ describe('a patient', () => {
     expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({ code: 'conflict' })
   })
 
-  test('can be moved to a department that the user does not see', async () => {
+  test('can be moved to a department that the user cannot see', async () => {
     const sent = await scene.as('nurse')('POST', '/api/patients', {
       full_name: 'Away',
       department_id: scene.elsewhere,
@@ -112,7 +112,7 @@ describe('a patient', () => {
     })
   })
 
-  test('disappears for everyone immediately when deleted, until an admin restores the record', async () => {
+  test('disappears for all users immediately when deleted, until an admin restores the record', async () => {
     const { id } = await scene.patient({ full_name: 'Gone Girl' })
     const admin = scene.as('admin')
     expect((await admin('DELETE', at(id))).status).toBe(204)
@@ -130,7 +130,7 @@ describe('a patient', () => {
     expect(asDoctor.status).toBe(403)
   })
 
-  test('is answered 500 if an encrypted field was changed, cut or moved, and the log names the field', async () => {
+  test('gets 500 if an encrypted field was changed, cut or moved, and the log names the field', async () => {
     const { id } = await scene.patient(FULL_BUT_IDENTIFIERS)
     const whole = await scene.patient()
     await service.database.sql(
@@ -170,8 +170,8 @@ describe('a patient', () => {
 
 const { identifiers: _, ...FULL_BUT_IDENTIFIERS } = FULL
 
-describe('a rejected request gets all its faults reported together', () => {
-  // Until the end of the file, the tests and the service have the same date.
+describe('a rejected request gets its errors reported together:', () => {
+  // The clock stands still until the end of the file, so that the tests and the service have the same date.
   beforeAll(() => service.clock.stop())
 
   const tomorrow = () =>
@@ -208,7 +208,7 @@ describe('a rejected request gets all its faults reported together', () => {
         identifiers: [
           { system: 'ward', value: 'X|9' },
           { system: 'ward|X', value: '9' },
-          // Full-width characters, which spell the same identifier as the other one.
+          // Full-width characters spell the same identifier.
           { system: 'ward\uff5cX', value: '9' },
         ],
         birth_date: '1849-01-01',
@@ -241,7 +241,7 @@ describe('a rejected request gets all its faults reported together', () => {
     }
   })
 
-  test('a birth date that is later than today everywhere on earth is rejected', async () => {
+  test('a birth date that is later than today in every time zone', async () => {
     const born = (birth_date: string) =>
       scene.as('doctor')('POST', '/api/patients', { full_name: 'X', birth_date })
     expect((await born(tomorrow())).status).toBe(422)

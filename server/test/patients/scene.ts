@@ -6,17 +6,17 @@ import { until } from '../support/until.ts'
 
 export interface PatientScene {
   clinic: Clinic
-  /** A department to which none of the clinic's users belong. */
+  /** A department without users. */
   elsewhere: number
-  /** Calls as one of the clinic's users, or with any token. */
+  /** Returns a function that calls as one of the clinic's users, or with any token. */
   as(who: keyof Clinic['people'] | { token: string }): Call
-  /** Creates a patient of the department as the admin. */
+  /** Creates a patient of the clinic's department as the admin. */
   patient(fields?: object): Promise<any>
   /** Creates another user of the clinic and signs the user in. */
   newcomer(fields: object): Promise<{ id: number; token: string }>
 }
 
-/** Waits until the node receives the others' notifications. It caches no patients before. */
+/** Waits until the node receives the notifications of other nodes. Before that, it caches no patients. */
 export const hears = (node: Service, token: string) =>
   until('the node hears of changes', async () => {
     const { body } = await node.call('GET', '/api/admin/health', { token })
@@ -24,13 +24,13 @@ export const hears = (node: Service, token: string) =>
   })
 
 /**
- * Waits until the node has received all notifications committed before, including its own. A change by another node
- * follows them.
+ * Waits until the node has received all notifications that were committed before, including its own. For this, another
+ * node makes a change, whose notification arrives last.
  */
 export async function hearsAll(node: Service, other: Service, { people }: Clinic): Promise<void> {
   const full_name = crypto.randomUUID()
   const { token } = people.admin
-  // The patient is cached, so the next response shows the notified change.
+  // The patient is cached, so the next response shows whether the notification has arrived.
   await node.call('GET', '/api/users/me', people.auditor)
   await other.call('PUT', `/api/admin/users/${people.auditor.id}`, { token, body: { full_name } })
   await until('the node has heard', async () => {

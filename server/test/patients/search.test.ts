@@ -60,7 +60,7 @@ describe('a patient search', () => {
     'A12345',
     '--',
     '1931-04-05',
-  ])('finds nobody by a part of a name or by a different spelling: %s', async (search) =>
+  ])('finds nobody by a part of a name or by another spelling: %s', async (search) =>
     expect(await found({ search })).toEqual([]),
   )
 
@@ -82,7 +82,7 @@ describe('a patient search', () => {
     expect(await found({ search: '555' })).toEqual([])
   })
 
-  test('is written to no log line and no journal entry', async () => {
+  test('appears in no log line and no journal entry', async () => {
     service.logged.length = 0
     const search = 'Zanzibar Unheard'
     await found({ search })
@@ -104,7 +104,7 @@ describe('an identifier of a patient', () => {
     const answers = await Promise.all(
       [...spellings, ...spellings].map((value, index) =>
         [service, node][index % 2]?.call('POST', '/api/patients', {
-          // Uses two users, because one user has to wait after ten refusals.
+          // Uses two users, because a single user has to wait after ten refusals.
           token: index < 8 ? admin.token : doctor.token,
           body: { full_name: `Number ${index}`, identifiers: [{ system: 'Race', value }] },
         }),
@@ -143,7 +143,7 @@ describe('an identifier of a patient', () => {
 })
 
 describe('a list of patients', () => {
-  test('is paged by key and contains each patient once, with GET and with POST', async () => {
+  test('is split into pages that contain each patient once, with GET and with POST', async () => {
     const own = await openPatientScene(service)
     const ids: number[] = []
     for (let n = 0; n < 7; n += 1) ids.push((await own.patient({ full_name: `P ${n}` })).id)
@@ -170,7 +170,7 @@ describe('a list of patients', () => {
     }
   })
 
-  test('rejects a page number with a cursor, and sorting by encrypted fields', async () => {
+  test('rejects a page number together with a cursor, and sorting by encrypted fields', async () => {
     const doctor = scene.as('doctor')
     const { body } = await doctor('GET', '/api/patients?limit=1')
     const refused = await doctor('POST', '/api/patients/search', {

@@ -1,4 +1,4 @@
-/** Totals of lists of patients: accurate at once for each user on every node, although rarely counted. */
+/** Totals of patient lists are accurate at once for each user on every node, although the nodes rarely count. */
 import { beforeAll, expect, test } from 'vitest'
 import { openService, type Service } from '../support/service.ts'
 import { openPatientScene, type PatientScene } from './scene.ts'
@@ -17,7 +17,10 @@ beforeAll(async () => {
   for (let made = 0; made < 5; made += 1) ids.push((await scene.patient()).id)
 })
 
-/** Returns each user's total, which must be the same on both nodes. The page is too small to derive the total. */
+/**
+ * Returns each user's total. Expects the same total on both nodes. The page is too small to derive the total from its
+ * length.
+ */
 async function totals(filter: object = {}): Promise<number[]> {
   const told: number[][] = []
   for (const node of nodes) {
@@ -35,16 +38,16 @@ async function totals(filter: object = {}): Promise<number[]> {
   return told[0] as number[]
 }
 
-/** Returns the totals after a change. Each node has cached the previous totals. */
+/** Returns the totals after a change. Each node had cached the totals from before the change. */
 async function after(change: () => Promise<unknown>, filter: object = {}): Promise<number[]> {
   for (let turn = 0; turn < 2; turn += 1) await totals(filter)
   await change()
   return totals(filter)
 }
 
-test('a total is cached as long as nothing changes', async () => {
+test('the total of a patient list is cached as long as no patient changes', async () => {
   const [first = 0] = await totals()
-  // Bypasses the triggers that record writes, so the nodes do not count again.
+  // Bypasses the triggers that record writes, so that the nodes do not count again.
   await nodes[0]?.database.sql(
     `begin; alter table patients disable trigger user; delete from patients where id = ${ids.pop()};
      alter table patients enable trigger user; commit`,
@@ -52,11 +55,11 @@ test('a total is cached as long as nothing changes', async () => {
   expect((await totals())[0]).toBe(first)
 })
 
-test('totals are updated immediately after each change', async () => {
+test('the totals of patient lists are updated immediately after each change', async () => {
   const admin = scene.as('admin')
   const at = (id?: number) => `/api/patients/${id}`
   const made: number[] = []
-  // Each node now counts without the row that was removed above.
+  // Each node now counts again, without the row that was removed above.
   const begun = await after(async () => made.push((await scene.patient()).id))
   expect(begun).toEqual([5, 5, 5])
   const changes = { department_id: scene.elsewhere }
@@ -84,7 +87,7 @@ test('the total of an encrypted search is updated after a change', async () => {
   expect((await after(renamed, { search }))[0]).toBe(4)
 })
 
-test('a search returns the exact total for any page size, also after the last page', async () => {
+test('a search returns the exact total for any page size, even beyond the last page', async () => {
   const search = 'Same Name'
   for (let made = 0; made < 3; made += 1) await scene.patient({ full_name: search })
   const [ofAll] = await totals({ search })

@@ -10,7 +10,7 @@ export type Row = Record<string, any>
 
 type Options = NonNullable<Parameters<typeof openService>[0]>
 
-/** Returns the configuration for this provider. Reconciliation runs only where a test enables it. */
+/** Returns the configuration for this provider. By default no node runs reconciliation. */
 export const settingsOf = (paygate: Paygate) => ({
   PAYGATE_API_URL: paygate.url,
   PAYGATE_SHOP_ID: SHOP.id,
@@ -44,8 +44,8 @@ export async function openPaidClinic({ config, ...options }: Options = {}) {
     payments: () => sql<Row>('select * from payments order by id'),
     entries: () => sql<Row>("select * from journal where action like 'payment.%' order by id"),
     health: async () => {
-      // A new session, because a moved clock may have expired any token. Ended afterwards: too many sessions would end
-      // the oldest.
+      // Signs in again, because a moved clock may have expired the token. Ends the session afterwards, because too many
+      // sessions would end the oldest.
       const { token } = await superadmin(service)
       const { body } = await service.call('GET', '/api/admin/health', { token })
       await service.call('POST', '/api/auth/logout', { token })
@@ -56,13 +56,16 @@ export async function openPaidClinic({ config, ...options }: Options = {}) {
 
 export type PaidClinic = Awaited<ReturnType<typeof openPaidClinic>>
 
-/** Sends a notification to a service, from 127.0.0.1 unless a proxy header says otherwise. */
+/**
+ * Returns a function that sends a notification to the service, from 127.0.0.1 unless a proxy header names another
+ * address.
+ */
 export function senderTo(service: Service) {
   return (payload: string | Buffer, headers: Record<string, string> = {}) =>
     service.call('POST', '/webhooks/paygate', { payload, headers })
 }
 
-/** Waits until the only row of the inbox matches. */
+/** Waits until the inbox contains a single row, and that row matches. */
 export async function untilRow(scene: Pick<PaidClinic, 'rows'>, expected: Row): Promise<Row> {
   return until(`the notification is ${JSON.stringify(expected)}`, async () => {
     const [row] = await scene.rows()

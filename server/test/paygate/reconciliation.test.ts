@@ -1,4 +1,4 @@
-/** Reconciliation: finds payments with missed notifications in the provider's list, and applies them. */
+/** Reconciliation finds payments in the provider's list whose notifications were missed, and applies them. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
 import { eventually } from '../net/scene.ts'
@@ -26,7 +26,7 @@ async function openNode(): Promise<Service> {
   return node
 }
 
-/** Waits until a run has succeeded after this number of attempts. */
+/** Waits until a run has succeeded after this many attempts. */
 const untilRun = (attempts: number) =>
   until('a run has ended', async () => {
     await Promise.all(nodes.map((node) => node.idle('payments')))
@@ -34,7 +34,9 @@ const untilRun = (attempts: number) =>
     return (row.attempts >= attempts && row.leased_until === null) || undefined
   })
 
-/** Moves the runs and leases back by this time, because they use the database's clock. */
+/**
+ * Moves the runs and leases back by this time. Needed because they use the database's clock, which tests cannot move.
+ */
 const pass = (time: string) =>
   scene.service.database.sql(
     `update payment_reconciliations set due_at = due_at - interval '${time}',
@@ -69,7 +71,7 @@ describe('reconciliation on startup', () => {
     ])
   })
 
-  test('changes nothing in a second run, and publishes no event for payments it already knows', async () => {
+  test('changes nothing in a second run, and publishes no event for known payments', async () => {
     await scene.send(scene.paygate.noticeOf('payment.succeeded', scene.pay('p1')))
     await until('it is applied', async () => (await scene.payments()).length === 1 || undefined)
     const before = [await scene.payments(), await scene.entries()]
@@ -81,7 +83,7 @@ describe('reconciliation on startup', () => {
     expect([await scene.payments(), await scene.entries()]).toEqual(before)
   })
 
-  test('covers a week in the first run, and starts later runs an hour before the last good run', async () => {
+  test('covers a week in the first run, and starts later runs an hour before the last successful run', async () => {
     const first = await openNode()
     await untilRun(1)
     await first.close()
@@ -97,12 +99,15 @@ describe('a reconciliation run that does not complete', () => {
   test.each([
     ['the API fails', { status: 500 }],
     ['the credentials are refused', { status: 401 }],
-    ['it answers HTML', { status: 200, body: '<html>' }],
-    ['it answers without items', { status: 200, body: '{"next_cursor":"2"}' }],
-    ['it answers one page for good', { status: 200, body: '{"items":[],"next_cursor":"2"}' }],
-    ['an item has no name', { status: 200, body: '{"items":[{"id":7}]}' }],
-    ['its cursor is no text', { status: 200, body: '{"items":[],"next_cursor":2}' }],
-  ])('keeps its position when %s, and is retried after a minute', async (_why, misbehaviour) => {
+    ['the API answers with HTML', { status: 200, body: '<html>' }],
+    ['the API answers without items', { status: 200, body: '{"next_cursor":"2"}' }],
+    [
+      'the API answers with the same page forever',
+      { status: 200, body: '{"items":[],"next_cursor":"2"}' },
+    ],
+    ['the ID of an item is not text', { status: 200, body: '{"items":[{"id":7}]}' }],
+    ['the cursor is not text', { status: 200, body: '{"items":[],"next_cursor":2}' }],
+  ])('keeps its position if %s, and is retried after a minute', async (_why, misbehaviour) => {
     scene.pay('p1')
     scene.paygate.misbehave(() => misbehaviour)
     await openNode()
@@ -137,7 +142,7 @@ describe('a reconciliation run that does not complete', () => {
   })
 })
 
-test('an unusable payment is stored in the inbox with a reason, logged once and blocks no other payment', async () => {
+test('an unusable payment is stored in the inbox with a reason, logged once, and blocks no other payment', async () => {
   scene.pay('p1')
   scene.pay('p2', { currency: 'EUR', amount: { value: '0.001', currency: 'EUR' } })
   scene.paygate.put({ id: 'foreign' })
@@ -171,7 +176,7 @@ test('an unusable payment is stored in the inbox with a reason, logged once and 
   await until('the health report says so', async () => {
     return (await scene.health()).payments === 'degraded' || undefined
   })
-  // Once corrected, the payment is applied automatically or by hand.
+  // Once the payment is corrected, it is applied automatically or by an operator.
   scene.pay('p2', { amount: { value: '1.00', currency: 'EUR' } })
   const [odd] = failed.filter(({ provider_payment_id }) => provider_payment_id === 'p2')
   const path = `/api/admin/payment-notifications/${odd?.id}/process`
@@ -180,7 +185,7 @@ test('an unusable payment is stored in the inbox with a reason, logged once and 
   await until('it is applied', async () => (await scene.payments()).length === 2 || undefined)
 })
 
-test('a payment that became unusable fails, although a notification of it was applied before', async () => {
+test('a payment that became unusable fails, even if an earlier notification of that payment was applied', async () => {
   const pending = scene.pay('p1', { status: 'pending' })
   await scene.send(scene.paygate.noticeOf('payment.pending', pending))
   await untilRow(scene, { state: 'applied' })
@@ -197,7 +202,7 @@ test('a payment that became unusable fails, although a notification of it was ap
 describe('a wrong clock during reconciliation', () => {
   const sql = (text: string) => scene.service.database.sql(text)
 
-  test('that is ahead of the database hides no payment missed in that time', async () => {
+  test('hides no payments of the time in which it was ahead of the database', async () => {
     const node = await openNode()
     await untilRun(1)
     node.clock.advance(3 * HOUR)
@@ -213,7 +218,7 @@ describe('a wrong clock during reconciliation', () => {
     expect(await scene.payments()).toMatchObject([{ provider_payment_id: 'missed' }])
   })
 
-  test('that stored a position in the future makes the next run read a week again', async () => {
+  test('makes the next run read a week again if it stored a position in the future', async () => {
     const node = await openNode()
     await untilRun(1)
     await node.close()
@@ -227,7 +232,7 @@ describe('a wrong clock during reconciliation', () => {
   test.each([
     ['due', "due_at = now() + interval '5 hours'"],
     ['leased', "due_at = now(), leased_until = now() + interval '5 hours'"],
-  ])('that left the run %s in some hours does not delay the run', async (_how, left) => {
+  ])('does not delay a run that it left %s in some hours', async (_how, left) => {
     await openNode()
     await untilRun(1)
     await sql(`update payment_reconciliations set ${left}`)
@@ -236,7 +241,7 @@ describe('a wrong clock during reconciliation', () => {
 })
 
 describe('only one of several nodes', () => {
-  test('reconciles; another node takes over after its lease, and the first one cannot end that run', async () => {
+  test('runs the reconciliation; another node takes over after its lease, and the first one cannot end that run', async () => {
     scene.pay('p1')
     scene.paygate.misbehave((_asked, index) => (index === 0 ? 'stall' : undefined))
     await openNode()

@@ -1,4 +1,4 @@
-/** Refunds that paygate's API counts late: the sum of the payment may include only earlier ones. */
+/** Refunds that paygate's API counts late. The sum in the payment may include only earlier refunds. */
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { HOUR, SECOND } from '../../src/lib/clock.ts'
@@ -13,7 +13,7 @@ function refund({ paygate, send }: PaidClinic, id: string) {
   return send(paygate.noticeOf('refund.succeeded', one))
 }
 
-/** Creates two refunds of one amount, of which the payment counts only the first. */
+/** Creates two refunds of the same amount. The payment includes only the first. */
 async function openLagging() {
   const scene = await openPaidClinic()
   const untilLast = (expected: Record<string, unknown>) =>
@@ -32,7 +32,7 @@ async function openLagging() {
 test('a second refund is verified again until the payment includes it', async () => {
   const scene = await openLagging()
   expect(await scene.payments()).toMatchObject([{ amount_refunded: 3_000 }])
-  // No operator has to act in this time.
+  // During this time no operator has to act.
   const open = await scene.service.app.db.acrossTenants((tx) => countOpen(tx, 10), 'read')
   expect(open.filter(({ count }) => count > 0)).toMatchObject([
     { provider: 'paygate', state: 'received', count: 1, since: null },
@@ -45,7 +45,7 @@ test('a second refund is verified again until the payment includes it', async ()
 
 test('a refund is superseded after 6 hours if the payment never includes it', async () => {
   const scene = await openLagging()
-  // Simulates verification attempts during all that time.
+  // Simulates verification attempts during this whole time.
   await scene.service.database.sql(
     "update payment_notifications set tries = 20 where state = 'received'",
   )

@@ -32,12 +32,12 @@ export async function openScene(options: Parameters<typeof openPaygateApi>[0] = 
     upstream,
     api,
     logged,
-    /** The requests as handed to the network. */
+    /** The requests as they are passed to the network. */
     requests,
     cut,
     /** The clock that all nodes share. */
     clock,
-    /** Returns the verified reading of the notification with this body. */
+    /** Reads the notification with this body back from the API and returns the result. */
     read: (body: string) => ask(Buffer.from(body), cut.signal),
   }
 }

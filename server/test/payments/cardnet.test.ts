@@ -61,7 +61,7 @@ describe('a signed cardnet notification', () => {
     ])
   })
 
-  test('can use any configured secret, and any content type', async () => {
+  test('may be signed with any configured secret, and have any content type', async () => {
     const told = at.about('created', 'pay_rotated')
     expect((await at.send(told, { secret: OTHER_SECRET })).body).toEqual(RECEIVED)
     const payload = JSON.stringify(at.about('created', 'pay_typed'))
@@ -109,24 +109,24 @@ describe('a signed cardnet notification', () => {
     'payment.disputed',
     '__proto__',
     'toString',
-  ])('of the type %s is ignored', async (type) => {
+  ])('is ignored if its type is %s', async (type) => {
     const told = { ...at.about('succeeded', 'pay_ignored'), type }
     expect(await at.settle(told)).toMatchObject({ state: 'ignored', payment_id: null })
     expect(await at.payment('pay_ignored')).toBeUndefined()
   })
 })
 
-describe('a cardnet notification gets 400 invalid_signature and is not stored if sent', () => {
+describe('a cardnet notification gets 400 invalid_signature and is not stored if it is sent', () => {
   const body = JSON.stringify({ id: 'evt_forged', type: 'payment.succeeded' })
   const headers: [string, () => string | null][] = [
     ['without a signature', () => null],
-    ['with an empty one', () => ''],
-    ['with one that has no t', () => signed(body, now()).replace(/^t=\d+,/, '')],
-    ['with one that has no v1', () => `t=${now()}`],
-    ['with a wrong one', () => signed(body, now(), 'a secret of nobody here')],
-    ['with one of another body', () => signed(`${body} `, now())],
-    ['with one of more than five minutes ago', () => signed(body, now() - 302)],
-    ['with one of more than five minutes to come', () => signed(body, now() + 302)],
+    ['with an empty signature', () => ''],
+    ['with a signature without t', () => signed(body, now()).replace(/^t=\d+,/, '')],
+    ['with a signature without v1', () => `t=${now()}`],
+    ['with a wrong signature', () => signed(body, now(), 'a secret of nobody here')],
+    ['with the signature of another body', () => signed(`${body} `, now())],
+    ['with a signature that is more than five minutes old', () => signed(body, now() - 302)],
+    ['with a signature from more than five minutes in the future', () => signed(body, now() + 302)],
   ]
 
   test.each(headers)('%s', async (_what, header) => {
@@ -153,7 +153,7 @@ describe('a cardnet notification gets 400 invalid_signature and is not stored if
   })
 })
 
-describe('a signed body gets all errors about required fields and is not stored for', () => {
+describe('a signed body gets all errors about required fields, and is not stored, if it is', () => {
   const json = (loc: string[], type: string) => ({ loc: ['body', ...loc], type })
   test.each([
     ['not JSON', '{', [json([], 'json_invalid')]],
@@ -161,22 +161,34 @@ describe('a signed body gets all errors about required fields and is not stored 
     ['nothing', '', [json([], 'missing')]],
     ['a list', '[]', [json([], 'dict_type')]],
     ['null', 'null', [json([], 'dict_type')]],
-    ['neither', '{}', [json(['id'], 'missing'), json(['type'], 'missing')]],
+    ['an object without id and type', '{}', [json(['id'], 'missing'), json(['type'], 'missing')]],
     [
-      'numbers',
+      'an object whose id and type are not text',
       '{"id":5,"type":null}',
       [json(['id'], 'string_type'), json(['type'], 'string_type')],
     ],
     [
-      'empty',
+      'an object whose id and type are empty',
       '{"id":"","type":""}',
       [json(['id'], 'string_too_short'), json(['type'], 'string_too_short')],
     ],
-    ['an id of 256', `{"id":"${'x'.repeat(256)}","type":"a"}`, [json(['id'], 'string_too_long')]],
-    ['a NUL', '{"id":"a\\u0000","type":"a"}', [json(['id'], 'value_error')]],
-    ['half a character', '{"id":"a","type":"\\ud800"}', [json(['type'], 'value_error')]],
     [
-      'an id of its prototype',
+      'an object with an id of 256 characters',
+      `{"id":"${'x'.repeat(256)}","type":"a"}`,
+      [json(['id'], 'string_too_long')],
+    ],
+    [
+      'an object with a NUL in its id',
+      '{"id":"a\\u0000","type":"a"}',
+      [json(['id'], 'value_error')],
+    ],
+    [
+      'an object with half a character in its type',
+      '{"id":"a","type":"\\ud800"}',
+      [json(['type'], 'value_error')],
+    ],
+    [
+      'an object with id and type only in __proto__',
       '{"__proto__":{"id":"a","type":"b"}}',
       [json(['id'], 'missing'), json(['type'], 'missing')],
     ],
@@ -190,25 +202,45 @@ describe('a signed body gets all errors about required fields and is not stored 
   })
 })
 
-describe('a signed notification with another fault is stored as failed:', () => {
+describe('a signed notification with another error is stored as failed:', () => {
   const tenant = () => ({ tenant_id: at.clinic.id })
   const cases: [string, string, (object: Record<string, any>) => unknown][] = [
     ['no object', 'unreadable', () => undefined],
-    ['a text', 'unreadable', () => 'pay_1'],
+    ['text instead of an object', 'unreadable', () => 'pay_1'],
     ['no id', 'unreadable', ({ id: _, ...object }) => object],
     ['a long id', 'unreadable', (object) => ({ ...object, id: 'x'.repeat(256) })],
     ['no metadata', 'tenant_unreadable', ({ metadata: _, ...object }) => object],
-    ['a tenant in words', 'tenant_unreadable', (o) => ({ ...o, metadata: { tenant_id: 'two' } })],
+    [
+      'a tenant ID that is a word',
+      'tenant_unreadable',
+      (o) => ({ ...o, metadata: { tenant_id: 'two' } }),
+    ],
     ['tenant 0', 'tenant_unreadable', (o) => ({ ...o, metadata: { tenant_id: '0' } })],
-    ['half a tenant', 'tenant_unreadable', (o) => ({ ...o, metadata: { tenant_id: 1.5 } })],
+    [
+      'a fraction as tenant ID',
+      'tenant_unreadable',
+      (o) => ({ ...o, metadata: { tenant_id: 1.5 } }),
+    ],
     ['an unknown tenant', 'unknown_tenant', (o) => ({ ...o, metadata: { tenant_id: 2 ** 50 } })],
     ['no currency', 'currency_unknown', (o) => ({ ...o, metadata: tenant(), currency: null })],
-    ['gold', 'currency_unknown', (o) => ({ ...o, metadata: tenant(), currency: 'XAU' })],
+    [
+      'gold as the currency',
+      'currency_unknown',
+      (o) => ({ ...o, metadata: tenant(), currency: 'XAU' }),
+    ],
     ['no amount', 'amount_unreadable', ({ amount: _, ...o }) => ({ ...o, metadata: tenant() })],
-    ['an amount in text', 'amount_unreadable', (o) => ({ ...o, metadata: tenant(), amount: '10' })],
-    ['a negative one', 'amount_unreadable', (o) => ({ ...o, metadata: tenant(), amount: -1 })],
+    [
+      'an amount that is text',
+      'amount_unreadable',
+      (o) => ({ ...o, metadata: tenant(), amount: '10' }),
+    ],
+    ['a negative amount', 'amount_unreadable', (o) => ({ ...o, metadata: tenant(), amount: -1 })],
     ['half a cent', 'amount_unreadable', (o) => ({ ...o, metadata: tenant(), amount: 10.5 })],
-    ['too much', 'amount_unreadable', (o) => ({ ...o, metadata: tenant(), amount: 2 ** 53 })],
+    [
+      'an amount above 2^53 - 1',
+      'amount_unreadable',
+      (o) => ({ ...o, metadata: tenant(), amount: 2 ** 53 }),
+    ],
   ]
 
   test.each(cases)('%s', async (_what, reason, change) => {
@@ -244,7 +276,7 @@ describe('a signed notification with another fault is stored as failed:', () => 
   })
 })
 
-test('a notification above 256 KiB is answered 413, and one of 256 KiB is accepted', async () => {
+test('a notification of more than 256 KiB gets 413, and one of 256 KiB is accepted', async () => {
   const size = 256 * 1024
   const body = (bytes: number) => {
     const told = JSON.stringify({ id: 'evt_large', type: 'other' })
@@ -254,7 +286,7 @@ test('a notification above 256 KiB is answered 413, and one of 256 KiB is accept
   expect((await at.send(body(size + 1))).status).toBe(413)
 })
 
-test('the tenant of a notification can be a number or digits in text', async () => {
+test('the tenant ID in a notification can be a number or digits as text', async () => {
   for (const tenant_id of [at.clinic.id, String(at.clinic.id), `00${at.clinic.id}`]) {
     const told = at.about('succeeded', `pay_of_${typeof tenant_id}_${tenant_id}`)
     told.data.object.metadata = { tenant_id }

@@ -1,4 +1,4 @@
-/** The health of the inbox on every node: what degrades it and what does not. */
+/** The health of the inbox on every node: which conditions degrade it. */
 import { expect, test } from 'vitest'
 import { countOpen } from '../../src/features/payments/upkeep/upkeep.store.ts'
 import { MINUTE } from '../../src/lib/clock.ts'
@@ -20,7 +20,7 @@ async function untilCheck(service: Service, expected: Record<string, string>): P
   })
 }
 
-test('the health report degrades if a notification waits over 5 minutes, however often it was repeated', async () => {
+test('the health report is degraded if a notification waits over 5 minutes, even if it is repeated while it waits', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   const notice = scene.paygate.noticeOf('payment.succeeded', scene.pay('p1'))
   await scene.send(notice)
@@ -36,7 +36,7 @@ test('the health report degrades if a notification waits over 5 minutes, however
   await untilCheck(scene.service, { payments: 'degraded' })
 })
 
-test('the wait counts from its start, and restarts when a failed notification is sent again', async () => {
+test('the waiting time starts when a notification arrives, and again when a failed one is sent again', async () => {
   const scene = await openPaidClinic()
   const payment = scene.pay('p1', { metadata: {} })
   const notice = scene.paygate.noticeOf('payment.succeeded', payment)
@@ -63,7 +63,7 @@ test('refused credentials are reported on every node, even on a node without req
   await untilCheck(scene.service, { paygate: 'degraded' })
 })
 
-test('a refused reconciliation is reported on every node, too', async () => {
+test('a refused reconciliation is reported on every node', async () => {
   const scene = await openPaidClinic({ role: 'api' })
   const config = { ...settingsOf(scene.paygate), PAYGATE_RECONCILE_MINUTES: 60 }
   const { database } = scene.service
@@ -83,7 +83,7 @@ test('notifications of a deleted tenant do not affect the health report', async 
   await untilCheck(at.service, { payments: 'ok' })
 })
 
-test('the counts in the health report are limited', async () => {
+test('the numbers in the health report have an upper limit', async () => {
   const at = await openPaymentScene({ role: 'api' })
   for (const id of ['a', 'b', 'c']) await at.send(at.about('succeeded', id))
   const counts = await at.service.app.db.acrossTenants((tx) => countOpen(tx, 2), 'read')

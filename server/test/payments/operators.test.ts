@@ -1,4 +1,4 @@
-/** Payments as operators see them: filters, tenants, and the parts of a notification that stay private. */
+/** The payments that operators see: filters, tenants, and the parts of a notification that stay private. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { makeClinic } from '../support/clinics.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 const NOTIFICATIONS = '/api/admin/payment-notifications'
 
 describe('a payment', () => {
-  test('is found by each of its filters, and shown with its notifications', async () => {
+  test('can be found by each of its filters, and is shown with its notifications', async () => {
     const told = at.about('succeeded', 'pay_seen', { amount: 500, currency: 'JPY' })
     const { payment_id: id } = await at.settle(told)
     const { admin, auditor } = at.clinic.people
@@ -99,7 +99,7 @@ describe('a payment', () => {
 })
 
 describe('a payment notification', () => {
-  test("of a verified tenant can be read by the tenant's admin, and each read is journaled", async () => {
+  test('can be read by the admin of its verified tenant, and each read is journaled', async () => {
     const told = at.about('succeeded', 'pay_read', { amount: 'much', payer: 'Pauline Payer' })
     const row = await at.settle(told)
     expect(row).toMatchObject({ state: 'failed', tenant_id: at.clinic.id })
@@ -127,7 +127,7 @@ describe('a payment notification', () => {
     expect((await at.process(999_999)).status).toBe(404)
   })
 
-  test('is retried without its key if another notification has that key, which the admin cannot see', async () => {
+  test("is retried without its key if another tenant's notification has that key", async () => {
     const told = at.about('succeeded', 'pay_held', { amount: 'much' })
     const { id } = await at.settle(told)
     await at.service.database.sql(
@@ -165,7 +165,7 @@ describe('a payment notification', () => {
   })
 })
 
-test('a payment is made of the only parts of a body that are stored unencrypted', async () => {
+test('a payment consists of the only parts of a notification body that are stored unencrypted', async () => {
   const hush = 'hush-7f3a'
   const told = at.about(
     'succeeded',
@@ -190,7 +190,7 @@ test('a payment is made of the only parts of a body that are stored unencrypted'
   for (const { sealed_body } of sealed) expect(sealed_body.includes(hush)).toBe(false)
 })
 
-test('encrypted values can be decrypted only with the key of their verified tenant', async () => {
+test('an encrypted value can be decrypted only with the key of its verified tenant', async () => {
   const { sql } = at.service.database
   const row = await at.settle(at.about('succeeded', 'pay_sealed'))
   const keyOf = (sealed: Buffer) => Number(sealed.readBigUInt64BE(1))
@@ -223,19 +223,22 @@ describe('an encrypted value of a notification', () => {
     )
 
   test.each<[string, (own: Row, other: Row, foreign: Row) => Row]>([
-    ['of another row', (own, other) => ({ ...own, sealed_body: other.sealed_body })],
-    ['of another column', (own) => ({ ...own, sealed_body: own.sealed_signature })],
-    ['for another tenant', (own, _other, foreign) => ({ ...own, tenant_id: foreign.tenant_id })],
-    ['by the key of another tenant', (_own, _other, foreign) => foreign],
+    ['moved to another row', (own, other) => ({ ...own, sealed_body: other.sealed_body })],
+    ['moved to another column', (own) => ({ ...own, sealed_body: own.sealed_signature })],
     [
-      'and was changed by a bit',
+      'assigned to another tenant',
+      (own, _other, foreign) => ({ ...own, tenant_id: foreign.tenant_id }),
+    ],
+    ['replaced with a value of another tenant', (_own, _other, foreign) => foreign],
+    [
+      'changed in one bit',
       (own) => {
         const sealed_body = Buffer.from(own.sealed_body)
         sealed_body.writeUInt8(sealed_body.readUInt8(40) ^ 1, 40)
         return { ...own, sealed_body }
       },
     ],
-  ])('cannot be decrypted with %s', async (_what, swap) => {
+  ])('cannot be decrypted if it is %s', async (_what, swap) => {
     const elsewhere = await makeClinic(at.service, at.root, `elsewhere-${swapped++}`)
     const settle = async (tenant: number) =>
       (

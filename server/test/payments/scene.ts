@@ -18,7 +18,7 @@ export interface SendOptions {
   secret?: string
   /** Seconds since the epoch. */
   t?: number
-  /** Replaces the signature of the body; null for no header. */
+  /** Replaces the signature of the body. Null omits the header. */
   signature?: string | null
 }
 
@@ -26,7 +26,7 @@ export interface PaymentScene {
   service: Service
   root: Person
   clinic: Clinic
-  /** Sends bytes, or a notification as JSON, signed now by default. */
+  /** Sends bytes, or a notification as JSON. By default signs them with the current time. */
   send(what: string | Buffer | object, options?: SendOptions): Promise<Answer>
   /** Builds a notification about a payment of the clinic. */
   about(type: string, payment: string, object?: Json, more?: Partial<CardnetNotice>): CardnetNotice
@@ -54,7 +54,7 @@ export async function openPaymentScene(options: Options = {}): Promise<PaymentSc
   return sceneOf(service, root, clinic)
 }
 
-/** Returns a sender to any service, such as a second node. */
+/** Returns a function that sends notifications to any service, such as a second node. */
 export function senderTo(service: Service): PaymentScene['send'] {
   return (what, { secret = CARDNET_SECRET, t, signature } = {}) => {
     const payload = typeof what === 'string' || Buffer.isBuffer(what) ? what : JSON.stringify(what)

@@ -1,10 +1,10 @@
-/** Explains statements as the service sends them: with its connection settings, in a scope, with its role. */
+/** Explains statements as the service sends them, with the connection settings, the scope and the role of a request. */
 import pg from 'pg'
 import { APP_ROLE, openPool, PLATFORM_ROLE } from '../../src/platform/db/connection.ts'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import { queriesOn, type Statement } from '../../src/platform/db/statements.ts'
 import { openTotals } from '../../src/platform/lists/totals.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { endingPool, type TestDatabase } from '../support/database.ts'
 
 /** A database and a connection to it with the settings of requests. */
@@ -34,7 +34,7 @@ export interface Plan {
 
 type Condition = (node: Plan) => boolean
 
-/** Matches scans of tables and indexes. Rows found through a bitmap count where they are read. */
+/** Matches scans of tables and indexes. Of a bitmap scan, only the scan of the heap matches. */
 export const isScan: Condition = ({ 'Node Type': type }) =>
   /Scan/.test(type) && !/Bitmap Index|Subquery|Function/.test(type)
 
@@ -59,7 +59,10 @@ async function explain(client: pg.PoolClient, sql: string, values: unknown[]): P
   return rows[0]['QUERY PLAN'][0].Plan
 }
 
-/** The planning of a statement, and changes that the owner makes first, in a transaction that is rolled back. */
+/**
+ * Options for planning a statement: its plan mode, and changes that the owner makes first. A rollback undoes the
+ * changes.
+ */
 export interface Planning {
   mode?: 'auto' | 'force_generic_plan' | 'force_custom_plan'
   furnishing?: string
@@ -110,7 +113,7 @@ async function begin(
     set local plan_cache_mode = ${mode}`)
 }
 
-/** Collects the statements that a list sends. Their results are empty. */
+/** Collects the statements that a list sends. Returns empty results to the list. */
 export async function statementsOf(
   tenantId: number | null,
   run: (tx: TenantTx) => Promise<unknown>,

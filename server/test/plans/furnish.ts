@@ -8,16 +8,22 @@ import { until } from '../support/until.ts'
 
 /** The tenant with most of the users, departments and patients. */
 export const LARGE_TENANT = 1
-/** Half of the journal belongs to the large tenant, and 50 entries to the small one. 49 others share the rest. */
+/**
+ * The tenants of the journal: the large tenant has half of the entries, the small one has 50, and 49 middling ones
+ * share the rest.
+ */
 export const [MIDDLING_TENANT, SMALL_TENANT] = [2, 99]
 export const JOURNAL_ENTRIES = 120_000
 /** Users of the large tenant with very many entries, with 20 entries, and with none. */
 export const [BUSY_USER, IDLE_USER, UNSEEN_USER] = [7, 8, 9]
-/** Half of the requests come from the busy address, 20 from the idle one. */
+/** The addresses of requests: half of the entries have the busy one, and 20 have the idle one. */
 export const [BUSY_ADDRESS, IDLE_ADDRESS] = ['203.0.113.7', '203.0.113.8']
 export const REQUEST = '22222222-2222-4222-8222-222222222222'
 
-/** The patient whose record is read very often: every second entry of the month, one entry per second. */
+/**
+ * A patient whose record is read very often. There is one entry per second in the month, and every second entry is a
+ * read of this patient.
+ */
 export const MUCH_READ_PATIENT = 7
 export const PATIENT_READS = 20_000
 export const PATIENT_LISTS = 3_000
@@ -32,13 +38,13 @@ export const NOTIFICATIONS = 20_000
 export const NOTIFIED_TENANT = 101
 
 export const PATIENTS = 10_000
-/** Data keys of the large tenant: patients are sealed with the old one. */
+/** Data keys of the large tenant. The old key encrypts the patients. */
 export const [OLD_KEY, NEW_KEY] = [1, 2]
 
 /** Returns a value that the database accepts as encrypted. */
 export const sealedWith = (key: number) => `'\\x02'::bytea || int8send(${key})`
 
-/** The month after next, computed once because another month may begin during the tests. */
+/** Today. Computed once, because another month may begin during the tests. */
 const today = new Date()
 const ACCESS_MONTH = new Date(
   Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2),
@@ -48,7 +54,10 @@ const ACCESS_MONTH = new Date(
 export const accessTime = (second: string) =>
   `timestamptz '${ACCESS_MONTH}' + ${second} * interval '1 second'`
 
-/** Few users are pending, blocked, unconfirmed or in a department. Half of them have a second factor. */
+/**
+ * Users of all tenants. Few are pending, blocked, unconfirmed or in a department, and half of them have a second
+ * factor.
+ */
 const PEOPLE = `
   insert into tenants (id, name, subdomain) select n, 't', 't' || n from generate_series(1, 109) n;
   insert into departments (tenant_id, name)
@@ -61,7 +70,7 @@ const PEOPLE = `
       case when n % 2 = 0 then now() end
     from generate_series(1, 20000) n`
 
-/** All entries lie in one month, so that each scope and filter could read all of them. */
+/** The journal. All entries are in one month, so that any scope and filter could read all of them. */
 const JOURNAL = `
   insert into journal (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, request_id, created_at)
     select
@@ -114,7 +123,7 @@ const PATIENT_RECORDS = `
     select 1, id, kind, decode(md5(kind || '-' || id), 'hex'), ${OLD_KEY}
     from patients, (values (1), (2)) k (kind)`
 
-/** Few notifications are from Paygate, few failed and few wait: the oldest ones. */
+/** Payment notifications. Few are from paygate, few have failed, and the few oldest ones are pending. */
 const PAYMENT_NOTIFICATIONS = `
   insert into payment_notifications (tenant_id, provider, event_key, type, state, reason, holds_key,
       received_at, armed_at, due_at, waiting_since, seal_id, sealed_body)
@@ -127,7 +136,7 @@ const PAYMENT_NOTIFICATIONS = `
         case when n between 11 and 20 then 'failed' when n between 21 and 30 then 'received' else 'applied' end)
         as said (at, state)`
 
-/** Adds all rows. Autovacuum is off, so the planner has no statistics until `vacuumAll`. */
+/** Adds all rows. Autovacuum is off, so the planner has no statistics until `vacuumAll` is called. */
 export async function furnish(database: TestDatabase): Promise<void> {
   await enterActions(scopesOf(database, 1))
   // The template may have been created in the previous month.
@@ -141,7 +150,7 @@ export async function furnish(database: TestDatabase): Promise<void> {
     await database.sql(rows)
 }
 
-/** PostgreSQL samples 300,000 rows for a target this high, which is every row, so each run has the same statistics. */
+/** With so high a target, PostgreSQL samples 300,000 rows. This is every row, so each run has the same statistics. */
 const STATISTICS_TARGET = 1_000
 
 /**

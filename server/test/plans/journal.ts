@@ -24,12 +24,18 @@ import {
   UNSEEN_USER,
 } from './furnish.ts'
 
-/** No statement reads more of the month, not even a count of up to 10,000 of every fifth entry. */
+/**
+ * The maximum number of entries that any statement may read, including a count of up to 10,000 when every fifth entry
+ * matches.
+ */
 const MAX_ENTRIES = JOURNAL_ENTRIES / 2
 const LIMIT = 20
-/** The most entries that match one of the rare filters: changes to a user's account, in every tenant. */
+/** The maximum number of entries that a rare filter matches: changes to a user's account, in every tenant. */
 const MAX_OF_FEW = 150
-/** The page and one more row, in each part and again for the lookup, and the rows between them. */
+/**
+ * The maximum number of rows for a page of accesses. Each part of the query and the lookup read a page and one more
+ * row, and the rows between them.
+ */
 const MAX_ACCESSES = 10 * LIMIT
 
 const SCOPES: [string, number | null][] = [
@@ -78,7 +84,7 @@ const isBusy = ({ user_id, about_user, ip }: Partial<AuditQuery>) =>
 
 type Order = 'asc' | 'desc'
 
-/** Tests the audit log and a patient's accesses. */
+/** Declares the tests of the audit log and of a patient's accesses. */
 export function journalPlans(at: () => PlanDatabase): void {
   async function entries(tenantId: number | null, query: AuditQuery, filters: ParsedFilters = {}) {
     const caller = { role: 'auditor', tenant_id: LARGE_TENANT } as const
@@ -96,7 +102,7 @@ export function journalPlans(at: () => PlanDatabase): void {
         async (sort_order) => {
           const costs: Record<string, number> = {}
           for (const [name, filter, filters] of FILTERS) {
-            // One tenant has all entries of the busy user and address, and the planner cannot know that.
+            // The planner cannot know that one tenant has all entries of the busy user and address.
             if (isBusy(filter) && (tenantId ?? LARGE_TENANT) !== LARGE_TENANT) continue
             const query: AuditQuery = { page: 1, limit: LIMIT, sort_by, sort_order, ...filter }
             const { plans } = await entries(tenantId, query, filters)
@@ -171,7 +177,7 @@ export function journalPlans(at: () => PlanDatabase): void {
     return { rows: plans.reduce((sum, plan) => sum + rowsRead(plan, isRead), 0), found: value }
   }
 
-  /** Returns a position in the order of time, between the entry of that second and the next. */
+  /** Returns a position in the order of time between the entry of this second and the next entry. */
   async function positionAt(second: number): Promise<Cursor['key']> {
     const { sql } = at().database
     const [row] = await sql<{ at: string }>(`select (${accessTime(String(second))})::text as at`)

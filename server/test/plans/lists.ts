@@ -1,4 +1,4 @@
-/** Plans of the pages of lists: the statements as sent, with generic plans where the service uses them. */
+/** Plans of list pages. Uses the statements as sent, and generic plans where the service uses them. */
 import { sql } from 'kysely'
 import { describe, expect, test } from 'vitest'
 import { auditList } from '../../src/features/audit/audit.schema.ts'
@@ -34,11 +34,14 @@ const lists: [string, List<any>, Run, scopes: readonly (number | null)[]][] = [
   ['deliveries', deliveryList(1), (tx, asked) => listDeliveries(tx, 1, {}, asked), [LARGE_TENANT]],
 ]
 
-/** The current time, because it has to lie within the partitions of the journal. */
+/** The parameter values. The time is the current one, because it must be within the partitions of the journal. */
 const VALUES = { integer: 100, text: 'User 77', time: new Date().toISOString() }
 const ADMIN = { role: 'admin' as const, tenant_id: LARGE_TENANT }
 
-/** Decision 0016: no index of the journal has this order, and the statement is planned for its tenant. */
+/**
+ * Returns whether a plan has to sort. No index of the journal has this order, and the statement is planned for its
+ * tenant (decision 0016).
+ */
 const isSorted = (name: string, sortBy: string, scope: number | null) =>
   name === 'audit' && sortBy === 'id' && scope !== null
 
@@ -105,14 +108,14 @@ async function searchStatement(): Promise<Statement> {
 export const planOfSearch = async (at: Pick<PlanDatabase, 'client'>) =>
   planOf(at, LARGE_TENANT, await searchStatement())
 
-/** Tests the pages of lists. `searchBefore` is the plan of a search while the tables were empty. */
+/** Declares the tests of list pages. `searchBefore` is the plan of a search while the tables were empty. */
 export function listPlans(at: () => PlanDatabase, searchBefore: () => string): void {
   describe('a page of a list is read along an index, without sorting', () => {
     test.each(pages)('$title', async ({ scope, asked, run }) => {
       const [page] = await statementsOf(scope, (tx) => run(tx, asked))
       const plan = await planOf(at(), scope, page as Statement)
       expect(plan).toMatch(/Index( Only)? Scan/)
-      // Reading all tenants is fine, because few of them are deleted.
+      // A scan of all tenants is acceptable, because few of them are deleted.
       expect(plan).not.toMatch(/(^|-> +)(Incremental )?Sort\b|Seq Scan on (?!tenants)|Bitmap/m)
       if (asked.from) expect(plan).toMatch(/Index Cond: .*ROW\(|Index Cond: .*(id|entry_id) [<>]/)
     })
@@ -137,7 +140,7 @@ export function listPlans(at: () => PlanDatabase, searchBefore: () => string): v
       expect(plan).toMatch(/Index Scan using patients_(pkey|_living) on patients/)
       expect(plan).not.toMatch(/Seq Scan/)
     }
-    // On an empty table, PostgreSQL 15 considers any index as good.
+    // On an empty table, PostgreSQL 15 estimates the same cost for any index.
     expect(after).toMatch(/Index Cond: .*id = ANY/)
   })
 

@@ -1,4 +1,4 @@
-/** The rows that a page of payment notifications reads, also when its filters match few. */
+/** Counts the rows that a page of payment notifications reads, even if its filters match few. */
 import { describe, expect, test } from 'vitest'
 import {
   type NotificationQuery,
@@ -9,7 +9,10 @@ import { explained, type PlanDatabase, rowsRead } from './explain.ts'
 import { NOTIFICATIONS, NOTIFIED_TENANT } from './furnish.ts'
 
 const LIMIT = 20
-/** The page, one more row that shows whether there is a next page, and the few matching rows of other tenants. */
+/**
+ * The maximum number of rows: the page, one more row that shows whether there is a next page, and the few matching rows
+ * of other tenants.
+ */
 const MAX_ROWS = LIMIT + 1 + 10
 
 const ORDERS = ['id', 'received_at'] as const
@@ -22,7 +25,7 @@ const RARE = [
   { provider: 'paygate', reason: 'unreadable' },
 ] as const
 
-/** Tests the list of payment notifications. */
+/** Declares the tests of the list of payment notifications. */
 export function notificationPlans(at: () => PlanDatabase): void {
   /** Counts the notifications that the first page reads. */
   async function rowsFor(

@@ -27,7 +27,10 @@ function scanned(plan: Plan): string[] {
   return isScanned ? [table, ...below] : below
 }
 
-/** The journal of the furnished database lies in the next month, one entry every 20 seconds. */
+/**
+ * The start of the overview's day. The journal of the filled database is in the next month, with one entry every 20
+ * seconds.
+ */
 const since = () => {
   const today = new Date()
   return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 3)).toISOString()
@@ -57,7 +60,7 @@ const PARTS_OF_TENANT: [name: string, read: Read, maxRows: number][] = [
   ['deliveries', (tx) => countDeliveries(isOfTenant(tx), since()), 9_600 + 3 * 97 * 4],
 ]
 
-/** Tests the parts of the overview. */
+/** Declares the tests of the parts of the overview. */
 export function overviewPlans(at: () => PlanDatabase): void {
   const of = (tenantId: number | null, parts: typeof PARTS) =>
     parts.map(([name, read, maxRows]) => ({ name, read, maxRows, tenantId }))

@@ -1,13 +1,13 @@
 /**
- * Query plans on one database, which is filled, vacuumed and analyzed once, with autovacuum off. The cases are in the
- * modules beside this file.
+ * Tests query plans on one database. It is filled, vacuumed and analyzed once, with autovacuum off. The cases are in
+ * the other modules of this folder.
  */
 import { beforeAll, describe } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
+import { leftoverPlans, pagesOfSearch } from './deleted-tenant-deliveries.ts'
 import { connectionTo, type PlanDatabase } from './explain.ts'
 import { furnish, vacuumAll } from './furnish.ts'
 import { journalPlans } from './journal.ts'
-import { leftoverPlans, pagesOfSearch } from './leftovers.ts'
 import { listPlans, planOfSearch } from './lists.ts'
 import { notificationPlans } from './notifications.ts'
 import { overviewPlans } from './overview.ts'

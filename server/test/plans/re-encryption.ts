@@ -1,5 +1,6 @@
 /**
- * The search of re-encryption for rows under an old key, while all their former versions are still dead in the table.
+ * Plans the search of re-encryption for rows with an old key. The former versions of all rows are still in the table as
+ * dead rows.
  */
 import { beforeAll, expect, test } from 'vitest'
 import * as store from '../../src/features/encryption/re-encryption.store.ts'
@@ -12,15 +13,15 @@ const TOKENS = { table: 'patient_tokens', of: 'patient_id' }
 const sealAll = (key: number) => `update patients set
   (sealed_full_name, sealed_identifiers, sealed_allergies) = (select s, s, s from (select ${sealedWith(key)}) k (s))`
 
-/** Names each table of a plan, with the index used to read it, if any. */
+/** Returns each table of a plan with the index that reads it, if any. */
 function accessPaths(plan: Plan): string[] {
   const { 'Relation Name': table, 'Index Name': index = plan['Node Type'] } = plan
   return [...(table ? [`${table}: ${index}`] : []), ...(plan.Plans ?? []).flatMap(accessPaths)]
 }
 
-/** Tests the re-encryption of patients. It changes them, so it has to run last. */
+/** Declares the tests of the re-encryption of patients. They change the patients, so they must run last. */
 export function reEncryptionPlans(at: () => PlanDatabase): void {
-  // The state that re-encryption leaves: statistics from before.
+  // Creates the state that re-encryption leaves, with statistics from before it.
   beforeAll(() => at().database.sql(sealAll(NEW_KEY)))
 
   const inPlatform = <T>(work: (tx: TenantTx) => Promise<T>, furnishing = '') =>

@@ -1,18 +1,18 @@
 /**
- * Users signed out while their request runs: it changes nothing. Calls every operation with a session that ends between
- * authentication and the transaction, then lets it succeed.
+ * A user who is signed out while a request runs: the request changes nothing. Calls every operation with a session that
+ * ends between authentication and the transaction. Then calls it with a valid session.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { openWalkable, type Walkable, walk } from '../contract/walk.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService } from '../support/service.ts'
 
-/** Writing operations that change no record, and so write no journal entry. */
+/** Writing operations that change no record and therefore write no journal entry. */
 const CHANGES_NOTHING = ['POST /api/patients/search', 'POST /api/admin/cache/warmup']
 
 let walkable: Walkable
 
-/** Operation, status, and whether the journal has an entry of the call. */
+/** The operation, the status, and whether the journal has an entry of the call. */
 const refused: [string, number, boolean][] = []
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     (await sql('select from journal where request_id = $1', [requestId])).length > 0
   const { call } = service
   let before: Promise<unknown> = Promise.resolve()
-  /** Runs the work in sequence, because the calls of the walk may overlap. */
+  /** Runs pieces of work one after the other, because the calls of the walk may overlap. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = before.then(work)
     before = mine.catch(() => undefined)
@@ -49,7 +49,7 @@ beforeAll(async () => {
   await walk(walkable)
 })
 
-test('a changing call whose session ends during the call is answered 401, and journals nothing', () => {
+test('a write request whose session ends while the request runs gets 401, and journals nothing', () => {
   expect(refused.length).toBeGreaterThan(60)
   const gone = refused.filter(
     ([name, status, isJournaled]) =>
@@ -58,7 +58,7 @@ test('a changing call whose session ends during the call is answered 401, and jo
   expect(gone).toEqual([])
 })
 
-test('no queued call of a blocked user is carried out after the block was answered', async () => {
+test('no waiting request of a blocked user is carried out once the block was answered', async () => {
   const service = await openService()
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'queued')
@@ -80,7 +80,7 @@ test('no queued call of a blocked user is carried out after the block was answer
   const answers = await Promise.all([...lists, ...creations])
   expect(answers.some(({ status }) => status === 401)).toBe(true)
   const late = (await entries()).filter((entry) => !before.has(entry.id))
-  // The block waits for pending writes but not for reads. Two lists of a caller run at once.
+  // Ignores late reads: the block waits for pending writes but not for reads, and two lists of a caller run at once.
   expect(late.filter(({ action }) => action !== 'patient.listed')).toEqual([])
   expect(late.length).toBeLessThanOrEqual(2)
 })

@@ -1,4 +1,4 @@
-/** Nodes that start together on an empty database: each initial record is created once. */
+/** Nodes that start together on an empty database. Each initial record is created once. */
 import { beforeAll, expect, test } from 'vitest'
 import { standing } from '../sessions/users.ts'
 import { superadmin } from '../support/clinics.ts'

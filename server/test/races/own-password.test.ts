@@ -1,4 +1,4 @@
-/** Concurrent changes of one’s own password: only one succeeds, and its password is valid. */
+/** Concurrent changes of the same user's password. Only one change succeeds, and its password is valid. */
 import { beforeAll, expect, test } from 'vitest'
 import { newColleague } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
@@ -29,7 +29,7 @@ test.each([2, 16])(
     )
     const winners = answers.flatMap(({ status }, index) => (status === 200 ? [index] : []))
     expect(winners).toHaveLength(1)
-    // The status 429 is possible, because a change counts as a guess if the password has already changed.
+    // A 429 is possible. If the password has already changed, the request counts as a wrong guess.
     for (const { status } of answers) expect([200, 401, 403, 409, 429]).toContain(status)
     const signIns: number[] = []
     for (const password of [PASSWORD, ...answers.map((_, index) => wish(index))]) {

@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 export const AT_ONCE = 16
 
-/** Starts `count` pieces of work before any has ended. Returns their results. */
+/** Starts all `count` pieces of work before any of them has ended. Returns their results. */
 export function atOnce<T>(work: (index: number) => Promise<T>, count = AT_ONCE): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => work(index)))
 }
@@ -43,7 +43,9 @@ export async function whileWaiting(
   return answering
 }
 
-/** Makes the command wait for a row while its caller is blocked, without notifying any node. Returns its answer. */
+/**
+ * Makes the command wait for a row. Blocks its caller in the meantime, without notifying any node. Returns the answer.
+ */
 export const signOutMeanwhile = (
   service: Service,
   { id }: Person,

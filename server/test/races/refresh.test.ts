@@ -1,4 +1,4 @@
-/** One refresh token used by many at once: on one node, on two, and while its session ends. */
+/** Many concurrent uses of one refresh token: on one node, on two nodes, and while its session ends. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
@@ -18,22 +18,25 @@ beforeAll(async () => {
 })
 
 describe('sixteen concurrent uses of one refresh token', () => {
-  test.each([1, 2])('get the same successor, rotated once, on %i nodes', async (count) => {
-    const person = await newColleague(service, clinic)
-    const answers = await atOnce((index) => refresh(node(index % count), person.refresh))
-    expect(tally(answers)).toEqual({ 200: AT_ONCE })
-    const successors = new Set(answers.map(({ body }) => body.refresh_token))
-    expect(successors.size).toBe(1)
-    expect(successors).not.toContain(person.refresh)
-    const jti = jtiOf(person.token)
-    expect(new Set(answers.map(({ body }) => jtiOf(body.access_token)))).toEqual(new Set([jti]))
-    expect(await tokensOf(jti)).toEqual([{ spent: false }, { spent: true }])
-    expect(await entriesOf(jti, 'auth.token_refreshed')).toBe(1)
-    expect(await entriesOf(jti, 'auth.refresh_reused')).toBe(0)
-    expect((await refresh(service, [...successors][0])).status).toBe(200)
-  })
+  test.each([1, 2])(
+    'get the same new token, and rotate the token once, on %i nodes',
+    async (count) => {
+      const person = await newColleague(service, clinic)
+      const answers = await atOnce((index) => refresh(node(index % count), person.refresh))
+      expect(tally(answers)).toEqual({ 200: AT_ONCE })
+      const successors = new Set(answers.map(({ body }) => body.refresh_token))
+      expect(successors.size).toBe(1)
+      expect(successors).not.toContain(person.refresh)
+      const jti = jtiOf(person.token)
+      expect(new Set(answers.map(({ body }) => jtiOf(body.access_token)))).toEqual(new Set([jti]))
+      expect(await tokensOf(jti)).toEqual([{ spent: false }, { spent: true }])
+      expect(await entriesOf(jti, 'auth.token_refreshed')).toBe(1)
+      expect(await entriesOf(jti, 'auth.refresh_reused')).toBe(0)
+      expect((await refresh(service, [...successors][0])).status).toBe(200)
+    },
+  )
 
-  test('get no token when the session has ended', async () => {
+  test('get no token if the session has ended', async () => {
     const person = await newColleague(service, clinic)
     await service.call('POST', '/api/auth/logout', { token: person.token })
     expect(tally(await atOnce(() => refresh(service, person.refresh)))).toEqual({ 401: AT_ONCE })
@@ -77,7 +80,7 @@ describe('a session that ends while it is refreshed', () => {
     }
   })
 
-  /** Refreshes before, during and after the end, which starts after `head` of them. */
+  /** Refreshes many times while the session ends. The end starts after `head` of the refreshes. */
   async function raced(person: Person, end: () => Promise<Answer>, head: number): Promise<void> {
     const before = atOnce(() => refresh(service, person.refresh), head)
     const ending = end()

@@ -1,4 +1,4 @@
-/** Registrations in progress while a clinic changes its settings: the committed settings apply. */
+/** Registrations in progress while a clinic changes its settings. The committed settings apply. */
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { ownerClient, type PgConnection } from '../../src/platform/db/index.ts'
 import { form, newTenant, post } from '../accounts/people.ts'
@@ -24,7 +24,7 @@ const CHANGES = [
   ['is deleted', 'deleted_at = now()', 404, 'not_found'],
 ] as const
 
-/** Registers while the clinic is being changed. The change is invisible before its commit. */
+/** Registers while a transaction changes the clinic. Other transactions do not see the change before its commit. */
 async function registerBeside(change: string) {
   const { token } = await superadmin(service)
   const tenant = await newTenant(service, token, { registration: 'open' })
@@ -47,7 +47,7 @@ async function registerBeside(change: string) {
 }
 
 test.each(CHANGES)(
-  'rejects a registration at a clinic that %s',
+  'a registration is rejected at a clinic that %s',
   async (_, change, status, code) => {
     const { answer, email } = await registerBeside(change)
     expect(answer).toMatchObject({ status, body: { code } })

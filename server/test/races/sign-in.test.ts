@@ -1,4 +1,4 @@
-/** Sign-ins in progress while the account changes: they leave no session that the change should have ended. */
+/** Sign-ins in progress while the account changes. They leave no session that the change should have ended. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { fresh, newColleague, newPerson, refresh, standing } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
@@ -68,7 +68,7 @@ describe('sixteen sign-ins in progress', () => {
     }
   })
 
-  test('get only the new role when the role changes', async () => {
+  test('get only the new role when the role of the user changes', async () => {
     for (let round = 0; round < ROUNDS; round += 1) {
       const person = await newColleague(service, clinic)
       const answers = await during(person, 'north', round * 3, () =>
@@ -89,7 +89,7 @@ async function during(
   head: number,
   change: () => Promise<Answer>,
 ): Promise<Answer[]> {
-  // Failures of earlier rounds must not throttle this one.
+  // Failures of earlier rounds must not throttle this round.
   await forgive(service)
   const login = () =>
     service.call('POST', '/api/auth/login', { body: { email, password: PASSWORD, subdomain } })
@@ -100,7 +100,7 @@ async function during(
   return [...(await before), ...(await after)]
 }
 
-/** @param allowed statuses beside 429, the answer after more than a few failures */
+/** @param allowed the expected statuses. A 429 is always allowed, because it follows several failures. */
 function expectStatuses(answers: Answer[], allowed: number[]): void {
   for (const { status } of answers) expect([...allowed, 429]).toContain(status)
 }

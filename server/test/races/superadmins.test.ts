@@ -1,4 +1,4 @@
-/** Superadmins remove each other concurrently, and one of them always remains. */
+/** Superadmins who remove each other concurrently. One of them always remains. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { newPerson } from '../sessions/users.ts'
 import { type Person, superadmin } from '../support/clinics.ts'
@@ -37,29 +37,32 @@ async function active(): Promise<number[]> {
   return rows.map(({ id }) => id)
 }
 
-describe.each(Object.keys(ACTS))('two superadmins of whom one %s the other', (one) => {
-  test.each(Object.keys(ACTS))('while the other %s the first: one stays active', async (other) => {
-    for (let round = 0; round < 4; round += 1) {
-      const [first, second] = [left, await another()]
-      const far = nodes[round % 2] as Service
-      const answers = await Promise.all([
-        (ACTS[one] as Act)(nodes[0], first, second),
-        (ACTS[other] as Act)(far, second, first),
-      ])
-      expect(answers.filter(({ status }) => status < 300)).toHaveLength(1)
-      // The other one was signed out, or was refused as the last superadmin.
-      for (const { status, body } of answers.filter(({ status }) => status >= 300))
-        expect([[401], [409, 'last_superadmin'], [403, 'role_required']]).toContainEqual(
-          status === 401 ? [401] : [status, body.code],
-        )
-      const stayed = await active()
-      expect(stayed).toHaveLength(1)
-      left = stayed[0] === first.id ? first : second
-    }
-  })
+describe.each(Object.keys(ACTS))('if one of two superadmins %s the other', (one) => {
+  test.each(Object.keys(ACTS))(
+    'while the other %s the first one, exactly one of them stays active',
+    async (other) => {
+      for (let round = 0; round < 4; round += 1) {
+        const [first, second] = [left, await another()]
+        const far = nodes[round % 2] as Service
+        const answers = await Promise.all([
+          (ACTS[one] as Act)(nodes[0], first, second),
+          (ACTS[other] as Act)(far, second, first),
+        ])
+        expect(answers.filter(({ status }) => status < 300)).toHaveLength(1)
+        // The losing superadmin was signed out, or was refused as the last superadmin.
+        for (const { status, body } of answers.filter(({ status }) => status >= 300))
+          expect([[401], [409, 'last_superadmin'], [403, 'role_required']]).toContainEqual(
+            status === 401 ? [401] : [status, body.code],
+          )
+        const stayed = await active()
+        expect(stayed).toHaveLength(1)
+        left = stayed[0] === first.id ? first : second
+      }
+    },
+  )
 })
 
-test('at least one of six superadmins who demote each other in a ring stays active', async () => {
+test('at least one of six superadmins stays active if each demotes the next one in a ring', async () => {
   for (let round = 0; round < 4; round += 1) {
     const ring = [left, ...(await Promise.all(Array.from({ length: 5 }, another)))]
     await Promise.all(

@@ -61,7 +61,7 @@ describe('only one of sixteen concurrent requests', () => {
     expect(await journaled('department.created', answers)).toBe(1)
   })
 
-  test('gets the name to which all of them rename their department', async () => {
+  test('gets the name to which all of them rename their departments', async () => {
     const { token } = clinic.people.admin
     const made = await atOnce((index) =>
       either(index).call('POST', '/api/admin/departments', {

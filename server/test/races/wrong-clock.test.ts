@@ -1,4 +1,4 @@
-/** No irreversible deletion depends on a node's clock: runs every scheduled job on a node whose clock is far ahead. */
+/** No irreversible deletion depends on a node's clock. Runs every scheduled job on a node whose clock is far ahead. */
 import { expect, it } from 'vitest'
 import { DAY } from '../../src/lib/clock.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
@@ -7,19 +7,19 @@ import { signInAs } from '../support/people.ts'
 import { openService, type Service, SUPERADMIN } from '../support/service.ts'
 
 const AHEAD = 400 * DAY
-/** Tables that the jobs themselves write and that hold no personal data. */
+/** Tables that the jobs themselves write and that contain no personal data. */
 const NO_DATA = ['list_writes', 'self_healing_repairs', 'patient_cache_faults']
 
 async function openNode(isClockWrong: boolean): Promise<Service> {
   return openService({
     background: ['jobs'],
     isClockWrong,
-    // An unconfigured provider stores notifications without applying them.
+    // Without the secret, the service stores notifications of this provider but does not apply them.
     config: { CARDNET_WEBHOOK_SECRET: [] },
   })
 }
 
-/** Leaves rows behind that each kind of retention deletes in time. */
+/** Adds rows for each kind of retention, each of which a job deletes later. */
 async function leaveTraces(service: Service): Promise<void> {
   const root = await superadmin(service)
   const north = await makeClinic(service, root, 'traces')
@@ -60,7 +60,7 @@ async function rowCounts({ database }: Service): Promise<Record<string, number>>
   return counts
 }
 
-/** Enqueues a job of every kind that has a schedule or deletes, and waits until all have run. */
+/** Enqueues a job of every kind that has a schedule or deletes data, and waits until all have run. */
 async function runJobs(service: Service): Promise<void> {
   await service.database.sql(
     `insert into pgboss.job (name, data, policy, retry_limit)
@@ -79,7 +79,7 @@ async function shrunk(service: Service): Promise<string[]> {
   return Object.keys(before).filter((name) => Number(after[name]) < Number(before[name]))
 }
 
-it('deletes nothing on a node whose clock is ahead, and reports the wrong clock', async () => {
+it('the purge deletes nothing on a node whose clock is ahead, and reports the wrong clock', async () => {
   const service = await openNode(true)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual([])
@@ -92,7 +92,7 @@ it('deletes nothing on a node whose clock is ahead, and reports the wrong clock'
   expect(health.body).toMatchObject({ status: 'degraded', checks: { clock: 'degraded' } })
 })
 
-it('deletes expired rows on a node whose clock is correct', async () => {
+it('the purge deletes expired rows on a node whose clock is correct', async () => {
   const service = await openNode(false)
   await leaveTraces(service)
   expect(await shrunk(service)).toEqual(

@@ -1,11 +1,11 @@
-/** Encrypted rows and their data keys: neither exists without the other, in any order of deletion. */
+/** Encrypted rows and their data keys. Neither exists without the other, in any order of deletion. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { openKeyRing, openSealer } from '../../src/platform/crypto/index.ts'
 import { openScopes, type Scopes, watchChanges } from '../../src/platform/db/index.ts'
 import { unheard } from '../sessions/scopes.ts'
 import { newColleague } from '../sessions/users.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -50,7 +50,7 @@ async function destroyKeys(): Promise<void> {
 }
 
 describe('a row with encrypted columns', () => {
-  test('names its data key automatically, in both formats', async () => {
+  test('has its data key recorded automatically, in both formats', async () => {
     expect(await namedBy(person)).toBe(keyId)
     const id = Buffer.alloc(8)
     id.writeBigUInt64BE(BigInt(keyId))
@@ -62,7 +62,7 @@ describe('a row with encrypted columns', () => {
     expect(row).toEqual({ two: keyId, one: keyId, none: null })
   })
 
-  test('cannot name another data key than its encrypted bytes do', async () => {
+  test('cannot record another data key than the one in its encrypted bytes', async () => {
     const lie = 'update second_factors set data_key_id = 1 where user_id = $1'
     await expect(service.database.sql(lie, [person.id])).rejects.toThrow(
       /only be updated to DEFAULT/,
@@ -73,8 +73,8 @@ describe('a row with encrypted columns', () => {
     ['nothing', '', /index 0 out of valid range/],
     ['one byte', '02', /__data_key/],
     ['half a key', '0200000000', /__data_key/],
-    ['a key that there is not', '027fffffffffffffff'.padEnd(120, '0'), /__data_key/],
-    ['a format that nobody knows', 'ff'.padEnd(120, '0'), /__data_key/],
+    ['an unknown key', '027fffffffffffffff'.padEnd(120, '0'), /__data_key/],
+    ['an unknown format', 'ff'.padEnd(120, '0'), /__data_key/],
     ['text', Buffer.from('JBSWY3DPEHPK3PXP').toString('hex'), /__data_key/],
   ])('is refused with invalid bytes: %s', async (_what, hex, refusal) => {
     const another = await newColleague(service, clinic)
@@ -142,7 +142,7 @@ describe('a data key', () => {
 })
 
 describe('a data key that was destroyed between encrypting and writing', () => {
-  test('causes no error: the work is repeated with the new key', async () => {
+  test('causes no error, because the transaction is repeated with the new key', async () => {
     const another = await newColleague(service, clinic)
     await setUp(another)
     const before = await namedBy(another)
@@ -155,7 +155,7 @@ describe('a data key that was destroyed between encrypting and writing', () => {
     expect(await keyIds()).toEqual([await namedBy(another)])
   })
 
-  test('is dropped from memory, and the transaction is repeated, even if the write was not awaited', async () => {
+  test('is removed from memory, and the transaction is repeated even if the write was not awaited', async () => {
     const { address } = service.database
     const changes = watchChanges(address, silentLog, systemTime)
     const db = openScopes(address, { clock: systemTime, size: 2, changes, log: silentLog })

@@ -1,4 +1,4 @@
-/** The registry of encrypted columns: it is complete, and the database enforces it. */
+/** The registry of encrypted columns is complete, and the database enforces it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { ROOT_SEALED, SEALED } from '../../src/open-features.ts'
 import {
@@ -19,7 +19,7 @@ import { unheard } from '../sessions/scopes.ts'
 import { makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
 
-/** Binary columns that neither a data key nor the root key encrypts, with the reason. */
+/** Binary columns that are not encrypted with a data key or the root key, with the reason. */
 const OTHERS: Record<string, string> = {
   'refresh_tokens.token_hash': 'a hash',
   'refresh_tokens.successor_salt': 'worthless without the token that it belongs to',
@@ -40,7 +40,7 @@ beforeAll(async () => {
   service = await openService({ background: ['payments'] })
 })
 
-test('the registry contains each binary column, except those listed here with a reason', async () => {
+test('the registry of encrypted columns contains each binary column, except those listed here with a reason', async () => {
   const rows = await service.database.sql<{ name: string }>(
     `select c.relname || '.' || a.attname as name
      from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -59,13 +59,13 @@ test('the registry contains each binary column, except those listed here with a 
   )
 })
 
-test('the registry is not empty, and contains each table once', () => {
+test('the registry of encrypted columns is not empty, and contains each table once', () => {
   const tables = SEALED.map(({ table }) => table)
   expect(tables).toEqual(expect.arrayContaining(['second_factors', 'payment_notifications']))
   expect(new Set(tables).size).toBe(tables.length)
 })
 
-describe('a table in the registry', () => {
+describe('a table in the registry of encrypted columns', () => {
   const definitionsOf = async (table: string) => {
     const { sql } = service.database
     const constraints = await sql<{ name: string; text: string }>(
@@ -92,7 +92,7 @@ describe('a table in the registry', () => {
     }
   }
 
-  test('names in each row the key that its encrypted bytes name, and that key cannot be deleted first', async () => {
+  test('records in each row the key of its encrypted bytes, and that key cannot be deleted before the row', async () => {
     for (const { table, columns, id } of SEALED) {
       const has = await definitionsOf(table)
       const [first, ...others] = columns
@@ -124,7 +124,7 @@ describe('a table in the registry', () => {
     }
   })
 
-  test('names a key for each token of its blind index, and that key cannot be deleted first', async () => {
+  test('records a key for each token of its blind index, and that key cannot be deleted before the token', async () => {
     for (const { tokens } of SEALED) {
       if (!tokens) continue
       const has = await definitionsOf(tokens.table)
@@ -162,7 +162,7 @@ describe('a value encrypted by the service', () => {
        from ${table}`,
     )
 
-  /** Decrypts a row's column in the context of another place. */
+  /** Decrypts the column of a row as if it were in another place. */
   async function open(
     sealed: SealedTable,
     row: Row,
@@ -176,7 +176,7 @@ describe('a value encrypted by the service', () => {
     return keys.open(bytes, placeIn(sealed, column, at.row ?? row.row))
   }
 
-  test('decrypts in the row, column and tenant given by the registry, for each column of each row', async () => {
+  test('decrypts with the row, column and tenant of the registry, for each column of each row', async () => {
     for (const sealed of SEALED) {
       const rows = await rowsOf(sealed)
       expect(rows.length, sealed.table).toBeGreaterThan(0)
@@ -187,7 +187,7 @@ describe('a value encrypted by the service', () => {
     }
   })
 
-  test('does not decrypt in any other row, column or tenant', async () => {
+  test('does not decrypt with any other row, column or tenant', async () => {
     const other = await makeClinic(service, await superadmin(service), 'south')
     await furnishAccount(service, other.people.auditor)
     for (const sealed of SEALED) {

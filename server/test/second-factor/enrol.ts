@@ -3,7 +3,7 @@ import { codeOf } from '../support/accounts.ts'
 import { PASSWORD, type Person } from '../support/clinics.ts'
 import type { Answer, Service } from '../support/service.ts'
 
-/** One time step of a code. */
+/** The duration of a code's time step. */
 export const STEP = 30_000
 
 export const PASSWORD_MISSING = {
@@ -17,12 +17,12 @@ export interface Enrolled {
   recovery: string[]
 }
 
-/** Moves the clock to the start of a time step, so that the test ends within it. */
+/** Moves the clock to the start of a time step, so that the whole test runs within the step. */
 export function alignClock(service: Service): void {
   service.clock.advance(STEP - (service.clock.now() % STEP) + 1_000)
 }
 
-/** Requests a secret, with the password by default. */
+/** Requests a secret. By default sends the password. */
 export function setUp(
   service: Service,
   token: string,
@@ -42,7 +42,7 @@ export function enable(service: Service, token: string, code: string): Promise<A
   return service.call('POST', '/api/auth/totp/enable', { token, body: { code } })
 }
 
-/** Sets up a second factor. Afterwards, the clock is in the next time step, whose code is unused. */
+/** Sets up a second factor. Afterwards the clock is in the next time step, whose code has not been used. */
 export async function enrol(service: Service, token: string): Promise<Enrolled> {
   const secret = await offered(service, token)
   const answer = await enable(service, token, codeOf(service, secret))

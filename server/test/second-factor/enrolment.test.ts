@@ -33,14 +33,14 @@ beforeEach(async () => {
 const profile = async () =>
   (await service.call('GET', '/api/users/me', { token: person.token })).body
 
-describe('the secret offered for a second factor', () => {
-  test('has 160 bits in base32, and a URL with everything an authenticator app needs', async () => {
+describe('a new secret for a second factor', () => {
+  test('has 160 bits in base32, and a URL with all parameters for an authenticator app', async () => {
     const { status, body } = await setUp(service, person.token)
     expect(status).toBe(200)
     expect(body.secret).toMatch(/^[A-Z2-7]{32}$/)
     const app = URI.parse(body.otpauth_url)
     expect(app).toMatchObject({
-      // A person may have accounts in several tenants. Authenticator apps tell them apart by these fields.
+      // Authenticator apps use these fields to distinguish the accounts of a person in several tenants.
       issuer: 'Clinic north',
       label: `${person.email} (${clinic.subdomain})`,
       algorithm: 'SHA1',
@@ -50,14 +50,14 @@ describe('the secret offered for a second factor', () => {
     expect(app.secret.base32).toBe(body.secret)
   })
 
-  test('is also returned as a QR code image: one well-formed SVG element without scripts', async () => {
+  test('is also returned as a QR code: one well-formed SVG element without scripts', async () => {
     const { qr_svg: svg } = (await setUp(service, person.token)).body
     expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[^<>]*>.*<\/svg>$/s)
     expect(svg).not.toMatch(/<script|\bon\w+=|href/i)
     expect(elementsLeftOpen(svg)).toEqual([])
   })
 
-  test('requires the password, so that a stolen session alone cannot set up a factor', async () => {
+  test('is returned only with the password, so that a stolen session alone cannot set up a factor', async () => {
     const bare = await setUp(service, person.token, null)
     expect([bare.status, bare.body.detail]).toEqual([422, [PASSWORD_MISSING]])
     for (let guess = 0; guess < 5; guess += 1) {
@@ -76,7 +76,7 @@ describe('the secret offered for a second factor', () => {
     expect((await login(service, person)).status).toBe(200)
   })
 
-  test('is different each time, and only the last one is valid', async () => {
+  test('is different each time, and only the latest one is valid', async () => {
     const first = await offered(service, person.token)
     const second = await offered(service, person.token)
     expect(second).not.toBe(first)
@@ -93,7 +93,7 @@ describe('enabling a second factor', () => {
     for (const code of recovery) expect(code).toMatch(/^([a-z2-9]{4}-){5}[a-z2-9]{4}$/)
   })
 
-  test("immediately appears in the profile, in the admin's view of the user and in the journal", async () => {
+  test("is immediately visible in the profile, in the admin's view of the user and in the journal", async () => {
     expect(await profile()).toMatchObject({ totp_enabled: false })
     await enrol(service, person.token)
     expect(await profile()).toMatchObject({ totp_enabled: true })
@@ -104,7 +104,7 @@ describe('enabling a second factor', () => {
     expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
-  test('requires a current code', async () => {
+  test('requires a valid code', async () => {
     const secret = await offered(service, person.token)
     for (const code of ['000000', '12345', 'abcdef', codeOf(service, secret, -3)]) {
       const answer = await enable(service, person.token, code)
@@ -114,13 +114,13 @@ describe('enabling a second factor', () => {
     expect(await journaled()).toEqual(['auth.totp_offered'])
   })
 
-  test('accepts the code with spaces, as apps display it', async () => {
+  test('accepts the code with spaces, as apps show it', async () => {
     const code = codeOf(service, await offered(service, person.token))
     const spaced = ` ${code.slice(0, 3)} ${code.slice(3)} `
     expect((await enable(service, person.token, spaced)).status).toBe(200)
   })
 
-  test('is refused if no secret was offered before', async () => {
+  test('is refused if no secret was created before', async () => {
     expect(await enable(service, person.token, '123456')).toMatchObject({
       status: 409,
       body: { code: 'totp_not_set_up' },
@@ -142,7 +142,7 @@ describe('enabling a second factor', () => {
     expect(await journaled()).toEqual(['auth.totp_offered', 'auth.totp_enabled'])
   })
 
-  test('cannot be repeated: a new secret or code is refused afterwards', async () => {
+  test('cannot be repeated: another secret or code is refused afterwards', async () => {
     const { secret } = await enrol(service, person.token)
     expect(await setUp(service, person.token)).toMatchObject({
       status: 409,
@@ -153,7 +153,7 @@ describe('enabling a second factor', () => {
     expect((await login(service, person, { totp_code: codeOf(service, secret) })).status).toBe(200)
   })
 
-  test('throttles repeated wrong codes for a while', async () => {
+  test('is throttled after repeated wrong codes', async () => {
     const secret = await offered(service, person.token)
     for (let guess = 0; guess < 5; guess += 1)
       expect((await enable(service, person.token, '000000')).status).toBe(403)
@@ -174,7 +174,7 @@ async function journaled(): Promise<unknown[]> {
   return entries.map(({ action }) => action)
 }
 
-/** Returns the elements of an XML text that are not closed in order. */
+/** Returns the elements of an XML text that are not closed, or not in order. */
 function elementsLeftOpen(xml: string): string[] {
   const open: string[] = []
   for (const [, closes, name = '', empty] of xml.matchAll(/<(\/?)([a-z]+)[^<>]*?(\/?)>/g)) {

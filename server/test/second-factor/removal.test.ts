@@ -1,4 +1,4 @@
-/** Removing a second factor: the own one with the password, or another user's as an administrator. */
+/** Removing a second factor: one's own with the password, or another user's as an administrator. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague, standing } from '../sessions/users.ts'
@@ -83,7 +83,7 @@ describe('disabling one’s own second factor', () => {
     expect(await journaled()).toEqual([])
   })
 
-  test('throttles wrong passwords together with those of password changes', async () => {
+  test('is throttled after wrong passwords, which also count for password changes', async () => {
     for (const wrong of ['a', 'b', 'c']) expect((await disable(wrong)).status).toBe(403)
     for (const wrong of ['d', 'e']) expect((await changePassword(wrong)).status).toBe(403)
     for (const refused of [await disable(PASSWORD), await changePassword(PASSWORD)]) {
@@ -97,7 +97,7 @@ describe('disabling one’s own second factor', () => {
     expect((await disable(PASSWORD)).status).toBe(200)
   })
 
-  test('lets the user set up another secret, and invalidates the old one', async () => {
+  test('allows the user to set up another secret, and the former secret is invalid', async () => {
     await disable(PASSWORD)
     const { body } = await login(service, person)
     const next = await enrol(service, body.access_token)
@@ -120,11 +120,11 @@ describe('disabling one’s own second factor', () => {
       `select 1 from journal where action = 'auth.totp_disabled' and resource_id = $1`,
       [String(other.id)],
     )
-    // The entry about the cancelled enrolment.
+    // This is the entry about the cancelled enrolment.
     expect(entries).toHaveLength(1)
   })
 
-  test('is serialized with sixteen concurrent sign-ins', async () => {
+  test('does not interfere with sixteen concurrent sign-ins', async () => {
     service.clock.advance(STEP)
     const totp_code = codeOf(service, factor.secret)
     const signingIn = atOnce(() => login(service, person, { totp_code }))

@@ -1,4 +1,4 @@
-/** Sign-in with a second factor: required after the password, with each code valid once. */
+/** Sign-in with a second factor. It is required after the password, and each code is valid once. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { atOnce, tally } from '../races/race.ts'
 import { newColleague } from '../sessions/users.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   tests += 1
   from = `198.51.100.${tests}`
-  // Signs the admin in again, because tests advance the clock and the token would expire.
+  // Signs the admin in again, because advancing the clock in tests expires the token.
   clinic ??= await makeClinic(service, await superadmin(service), 'north')
   const admin = await login(service, clinic.people.admin)
   clinic.people.admin.token = admin.body.access_token
@@ -37,7 +37,7 @@ const code = (steps = 0) => codeOf(service, factor.secret, steps)
 
 describe('a sign-in without a code', () => {
   test.each([undefined, null, ''])(
-    '(%j) is refused even with the correct password',
+    '(code %j) is refused even with the correct password',
     async (none) => {
       const answer = await enter(none)
       expect(answer).toMatchObject({ status: 401, body: { code: 'totp_required' } })
@@ -62,7 +62,7 @@ describe('a time-based code at sign-in', () => {
     expect(answer).toMatchObject({ status: 200, body: { enrolment_required: false } })
   })
 
-  test('is refused like a wrong password if it is wrong, and the failure is journaled', async () => {
+  test('is refused like a wrong password if the code is wrong, and the failure is journaled', async () => {
     const answer = await enter('000000')
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_credentials' } })
     const [entry] = await service.database.sql(
@@ -74,7 +74,7 @@ describe('a time-based code at sign-in', () => {
     expect(JSON.stringify(entry)).not.toContain('000000')
   })
 
-  test('leaves no trace of a sign-in if it is wrong', async () => {
+  test('causes no trace of a sign-in if the code is wrong', async () => {
     const state = () =>
       service.database.sql(
         `select last_login_at, (select count(*)::int from sessions where user_id = users.id) as sessions
@@ -86,12 +86,12 @@ describe('a time-based code at sign-in', () => {
     expect(await state()).toEqual(before)
   })
 
-  test.each([-1, 0, 1])('is accepted when it is %i steps from now', async (steps) => {
+  test.each([-1, 0, 1])('is accepted if it is %i steps away from now', async (steps) => {
     service.clock.advance(2 * STEP)
     expect((await enter(code(steps))).status).toBe(200)
   })
 
-  test.each([-2, 2])('is refused when it is %i steps from now', async (steps) => {
+  test.each([-2, 2])('is refused if it is %i steps away from now', async (steps) => {
     service.clock.advance(3 * STEP)
     expect((await enter(code(steps))).status).toBe(401)
   })
@@ -125,7 +125,7 @@ describe('a time-based code at sign-in', () => {
     expect(logins).toHaveLength(1)
   })
 
-  test('cannot be used to sign in after it was used to enable the factor', async () => {
+  test('cannot be used again after it enabled the factor', async () => {
     const other = await newColleague(service, clinic)
     const secret = await offered(service, other.token)
     const used = codeOf(service, secret)

@@ -1,4 +1,4 @@
-/** `wardkeep self-healing scan`: runs beside a service, with text for people and JSON for programs. */
+/** `wardkeep self-healing scan` runs while the service runs. It prints text for people, or JSON for programs. */
 import pg from 'pg'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { LOCKS } from '../../src/platform/db/index.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 const scan = (...options: string[]) =>
   wardkeep(service.database, ['self-healing', 'scan', ...options])
 
-test('the command prints its findings and exits with 1, or with 0 once nothing is left to repair', async () => {
+test('self-healing scan prints its findings and exits with code 1, or with code 0 once nothing needs repair', async () => {
   const found = await scan()
   expect(found).toMatchObject({ code: 1, stderr: '' })
   expect(found.stdout).toMatch(/^Scanned for \d+ known faults in \d+ ms:\n/)
@@ -33,7 +33,7 @@ test('the command prints its findings and exits with 1, or with 0 once nothing i
   expect(mended.stdout).toMatch(/^Scanned for \d+ known faults in \d+ ms\. None was found\.\n$/)
 })
 
-test('the command prints the result of each fix as JSON', async () => {
+test('self-healing scan prints the result of each fix as JSON', async () => {
   const { stdout } = await scan('--json')
   const { at, duration_ms, fixes } = JSON.parse(stdout)
   expect([typeof at, typeof duration_ms]).toEqual(['string', 'number'])
@@ -42,7 +42,7 @@ test('the command prints the result of each fix as JSON', async () => {
   expect(fixes.filter(({ unknown }: { unknown: unknown }) => unknown !== null)).toEqual([])
 })
 
-test('the command exits with 1 immediately while another scan runs', async () => {
+test('self-healing scan exits with code 1 immediately while another scan runs', async () => {
   const other = new pg.Client({ connectionString: service.database.url })
   onTestFinished(() => other.end())
   await other.connect()

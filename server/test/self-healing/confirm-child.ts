@@ -1,6 +1,6 @@
 /**
- * A process that confirms the only fix, for the test that kills it: repairs the first sore, prints `half`, and never
- * ends.
+ * A process that confirms the only fix, for the test that kills the process. It repairs the first sore (see sores.ts),
+ * prints `half`, and never ends.
  */
 
 import { openSelfHealing } from '../../src/features/self-healing/index.ts'

@@ -1,7 +1,10 @@
-/** Faults of the database, over HTTP: a security gap is fixed after confirmation, a missing partition automatically. */
+/**
+ * Faults of the database, found over HTTP. A security gap is fixed after confirmation, and a missing partition
+ * automatically.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
-import { scanAndConfirm } from '../support/fixes.ts'
+import { scanAndConfirm } from '../support/self-healing-fixes.ts'
 import { openService, type Service } from '../support/service.ts'
 
 let service: Service
@@ -39,7 +42,7 @@ test('a scan finds no database fault in a service that has worked normally', asy
     })
 })
 
-test('missing row-level security of a partition is proposed to superadmins, and enabled on confirmation', async () => {
+test('missing row-level security of a partition is shown to superadmins, and enabled on confirmation', async () => {
   const [part] = await service.database.sql<{ name: string }>(
     `select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'journal'::regclass`,
   )
@@ -82,7 +85,7 @@ test('indexes are rebuilt while the service uses the database', async () => {
   ])
 })
 
-test('a sequence that is behind is advanced by a scan', async () => {
+test('a scan advances a sequence that is too low', async () => {
   await service.database.sql("select setval('users_id_seq', 1)")
   await scan()
   expect(await fixFor(root, 'database.sequences')).toMatchObject({
@@ -94,7 +97,7 @@ test('a sequence that is behind is advanced by a scan', async () => {
   expect(more.people.admin.id).toBeGreaterThan(north.people.admin.id)
 })
 
-test('a missing partition is created by a scan', async () => {
+test('a scan creates a missing partition', async () => {
   const [next] = await service.database.sql<{ part: string }>(
     `select max(inhrelid::regclass::text) as part from pg_inherits
      where inhparent = 'journal'::regclass and inhrelid::regclass::text <=

@@ -1,4 +1,7 @@
-/** Departments with an ineligible head: found, proposed, confirmed and fixed, over HTTP. */
+/**
+ * Departments whose head is not eligible. Self-healing finds them, proposes a fix and applies it after confirmation,
+ * over HTTP.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -54,43 +57,40 @@ describe('a department in the check for invalid heads', () => {
   test.each([
     ['blocked', 'POST', 'block', undefined],
     ['given another role', 'PUT', 'role', { role: 'nurse' }],
-  ])(
-    'whose head was %s is found, proposed, and loses its head on confirmation',
-    async (...given) => {
-      const [, method, verb, body] = given
-      const { doctor, department, token } = await headed(north)
-      await service.call(method, `/api/admin/users/${doctor}/${verb}`, { token, body })
-      await scan()
-      const found = await fixFor(root)
-      expect(found).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
-      expect(found.evidence).toEqual([
-        {
-          tenant_id: north.id,
-          subject: `department ${department}`,
-          measured: {
-            head_doctor_id: doctor,
-            role: verb === 'role' ? 'nurse' : 'doctor',
-            is_active: verb === 'role',
-            is_own: true,
-          },
-          expected: { role: 'doctor', is_active: true, is_own: true },
-          since: expect.stringMatching(/^\d{4}-/),
+  ])('is found if its head was %s; after confirmation it has no head', async (...given) => {
+    const [, method, verb, body] = given
+    const { doctor, department, token } = await headed(north)
+    await service.call(method, `/api/admin/users/${doctor}/${verb}`, { token, body })
+    await scan()
+    const found = await fixFor(root)
+    expect(found).toMatchObject({ status: 'proposed', occurrences: 1, reason: null })
+    expect(found.evidence).toEqual([
+      {
+        tenant_id: north.id,
+        subject: `department ${department}`,
+        measured: {
+          head_doctor_id: doctor,
+          role: verb === 'role' ? 'nurse' : 'doctor',
+          is_active: verb === 'role',
+          is_own: true,
         },
-      ])
-      const confirmed = await confirm()
-      expect(confirmed.status).toBe(200)
-      expect(confirmed.body).toMatchObject({
-        status: 'applied',
-        occurrences: 0,
-        evidence: [],
-        applied_by: root.id,
-        result: { repaired: 1, already_gone: 0, failed: 0, remaining: 0 },
-      })
-      expect(await headOf(department)).toBeNull()
-      await scan()
-      expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
-    },
-  )
+        expected: { role: 'doctor', is_active: true, is_own: true },
+        since: expect.stringMatching(/^\d{4}-/),
+      },
+    ])
+    const confirmed = await confirm()
+    expect(confirmed.status).toBe(200)
+    expect(confirmed.body).toMatchObject({
+      status: 'applied',
+      occurrences: 0,
+      evidence: [],
+      applied_by: root.id,
+      result: { repaired: 1, already_gone: 0, failed: 0, remaining: 0 },
+    })
+    expect(await headOf(department)).toBeNull()
+    await scan()
+    expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
+  })
 
   test('is found if its head is missing or belongs to another tenant, without revealing which', async () => {
     const [foreign, gone] = [await headed(north), await headed(north)]
@@ -101,7 +101,8 @@ describe('a department in the check for invalid heads', () => {
     await scan()
     const { evidence } = await fixFor(root)
     const measured = evidence.map((one: { measured: object }) => one.measured)
-    // The department's admin reads this, so it must not tell a user of another tenant from a missing one.
+    // The admin of the department's tenant reads this evidence. It must be the same for a user of another tenant and
+    // for a user who does not exist.
     const unknown = { role: null, is_active: null, is_own: false }
     expect(measured).toEqual([
       { ...unknown, head_doctor_id: south.people.doctor.id },
@@ -112,7 +113,7 @@ describe('a department in the check for invalid heads', () => {
     expect(await headOf(gone.department)).toBeNull()
   })
 
-  test('that has got a new head before the repair is left alone, and counted as gone', async () => {
+  test('is not changed if it got a new head before the repair, and is counted as gone', async () => {
     const { doctor, department, token } = await headed(north)
     await service.call('POST', `/api/admin/users/${doctor}/block`, { token })
     await scan()
@@ -126,13 +127,13 @@ describe('a department in the check for invalid heads', () => {
     expect(await headOf(department)).toBe(north.people.doctor.id)
   })
 
-  test('is never found if it has no head, or an active doctor as its head', async () => {
+  test('is never found if it has no head, or an active doctor as head', async () => {
     await headed(south)
     await scan()
     expect(await fixFor(root)).toMatchObject({ status: 'applied', occurrences: 0 })
   })
 
-  test('that comes after a thousand others is found by the scan that reaches it', async () => {
+  test('is found by a later scan if a thousand departments come before it', async () => {
     await service.database.sql(
       `insert into departments (tenant_id, name, head_doctor_id)
        select $1, 'Ward ' || n, $2 from generate_series(1, 1000) n`,

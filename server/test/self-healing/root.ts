@@ -1,4 +1,4 @@
-/** A superadmin for functions that are called without HTTP. */
+/** A superadmin, for functions that tests call without HTTP. */
 import type { Superadmin } from '../../src/platform/access/index.ts'
 
 export const ROOT = {

@@ -1,4 +1,4 @@
-/** Scans: findings, reports and repairs, with fixes made for this test. */
+/** Scans: findings, reports and repairs. Uses fixes that are made for this test. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { HOUR } from '../../src/lib/clock.ts'
@@ -45,7 +45,7 @@ describe('a fault found by a scan', () => {
     expect((await node.journal()).slice(2)).toMatchObject([{ changes: { subjects: ['d'] } }])
   })
 
-  test('becomes idle when it disappears, and is reported again when it comes back', async () => {
+  test('becomes idle when it disappears, and is reported again when it returns', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(database, ['a'])
     await node.scan()
@@ -76,7 +76,7 @@ describe('a fault found by a scan', () => {
     ])
   })
 
-  test('with many findings shows twenty of them and counts all', async () => {
+  test('is shown with twenty of its findings and the number of all findings', async () => {
     const node = await heal(database, [soreFix()])
     await hurt(
       database,
@@ -90,7 +90,7 @@ describe('a fault found by a scan', () => {
 })
 
 describe('a check of a scan', () => {
-  test('that throws or times out is reported as unknown, stops no other check and keeps its findings', async () => {
+  test('is reported as unknown if it throws or times out, keeps its findings and stops no other check', async () => {
     const broken: { how?: 'throws' | 'sleeps' | 'waits' } = {}
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       if (broken.how === 'throws') throw new Error('the scale is broken')
@@ -119,7 +119,7 @@ describe('a check of a scan', () => {
     expect(await node.fix()).toMatchObject({ unknown: null, status: 'idle', occurrences: 0 })
   })
 
-  test('whose statement fails is reported as unknown with a code, and the message stays in the log', async () => {
+  test('is reported as unknown with a code if its statement fails, and the log contains the message', async () => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       await sql`select 'Paula Patient'::integer`.execute(tx.db)
       return { findings: [], looked_at: 0 }
@@ -131,10 +131,10 @@ describe('a check of a scan', () => {
     )
   })
 
-  test('whose findings cannot be written because the row is locked stops no other check', async () => {
+  test('stops no other check if its findings cannot be written because of a locked row', async () => {
     const node = await heal(database, [soreFix(), soreFix({ key: 'tests.other' })])
     await hurt(database, ['a'])
-    // Raises the server's error for a lock that was not granted in time.
+    // Raises the same error as the server does for a lock that was not granted in time.
     await database.sql(`
       create function held() returns trigger language plpgsql as $$ begin
         if (select key = 'tests.sores' from self_healing_fixes where id = new.fix_id) then
@@ -152,7 +152,7 @@ describe('a check of a scan', () => {
     expect(await node.fix()).toMatchObject({ status: 'proposed', occurrences: 1 })
   })
 
-  test('is rolled back when it tries to write', async () => {
+  test('is rolled back if it tries to write', async () => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => {
       await sql`update sores set is_open = false`.execute(tx.db)
       return { findings: [], looked_at: 0 }
@@ -166,7 +166,7 @@ describe('a check of a scan', () => {
     expect(await database.sql('select is_open from sores')).toEqual([{ is_open: true }])
   })
 
-  test('that works in slices starts over at the end, and drops findings not seen in a whole round', async () => {
+  test('may run in slices: it starts again after the last one, and drops findings not seen in a whole round', async () => {
     const looked: (string | undefined)[] = []
     const fix = soreFix({
       async detect(tx, from) {
@@ -192,7 +192,7 @@ describe('a check of a scan', () => {
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     await database.sql("update sores set is_open = false where name in ('a', 'e')")
     await node.scan()
-    // Nothing is known about the rest of the round yet.
+    // The result of the rest of the round is not known yet.
     expect(await subjects()).toEqual(['a', 'b', 'c', 'd', 'e'])
     expect((await node.fix()).status).toBe('proposed')
     await node.scan()
@@ -203,7 +203,7 @@ describe('a check of a scan', () => {
     })
   })
 
-  test('that works in slices but cannot recheck findings is reported as unknown', async () => {
+  test('is reported as unknown if it runs in slices but cannot recheck findings', async () => {
     const detect = async () => ({ findings: [], looked_at: 1, next: 'x' })
     const node = await heal(database, [soreFix({ detect })])
     await node.scan()
@@ -251,7 +251,7 @@ describe('an automatic fix', () => {
     expect((await node.fix()).status).toBe('proposed')
   })
 
-  test('is left to people if one finding needs it for the third time in a day', async () => {
+  test('is only proposed if it has to repair the same finding for the third time in a day', async () => {
     const node = await heal(database, [automatic])
     for (let times = 0; times < 2; times += 1) {
       await hurt(database, ['again'])
@@ -268,19 +268,19 @@ describe('an automatic fix', () => {
       action: 'self_healing.proposed',
       changes: { reason: held.reason },
     })
-    // A day after the first time, this is the second again.
+    // A day has passed since the first repair, so this repair is only the second within 24 hours.
     node.clock.advance(23 * HOUR)
     await node.scan()
     expect(await node.fix()).toMatchObject({ status: 'applied', occurrences: 0, reason: null })
   })
 
   test.each([
-    ['more than a fifth of all', 5, 20, 'proposed'],
-    ['a fifth of all', 4, 20, 'applied'],
-    ['all of a few', 4, 4, 'applied'],
-    ['more than a hundred', 101, 100_000, 'proposed'],
-    ['a hundred of many', 100, 100_000, 'applied'],
-  ])('whose findings are %s is then %s', async (_what, count, looked_at, status) => {
+    ['more than a fifth of all objects', 5, 20, 'proposed'],
+    ['a fifth of all objects', 4, 20, 'applied'],
+    ['all of a few objects', 4, 4, 'applied'],
+    ['more than a hundred objects', 101, 100_000, 'proposed'],
+    ['a hundred of many objects', 100, 100_000, 'applied'],
+  ])('with findings for %s is then %s', async (_what, count, looked_at, status) => {
     const detect: ReturnType<typeof soreFix>['detect'] = async (tx) => ({
       findings: (await openSores(tx)).map(findingOf),
       looked_at,
@@ -298,7 +298,7 @@ describe('an automatic fix', () => {
     expect(row?.treated).toBe(status === 'applied' ? count : 0)
   })
 
-  test('that throws is marked as failed with the reason, and retried by the next scan', async () => {
+  test('is marked as failed with the reason if it throws, and retried by the next scan', async () => {
     const patient = { holdsStill: false }
     const repair: typeof treat = (finding, repairing) =>
       patient.holdsStill
@@ -350,7 +350,7 @@ test('a scan runs on one of two nodes that start it concurrently, and the other 
   expect(await other.scan()).toMatchObject({ fixes: [{ unknown: null }] })
 })
 
-test('a scan that finds nothing records only its time', async () => {
+test('a scan that finds nothing stores only its time', async () => {
   const node = await heal(database, [soreFix()])
   await node.scan()
   const rows = () => database.sql('select xmin, * from self_healing_fixes')
@@ -363,7 +363,7 @@ test('a scan that finds nothing records only its time', async () => {
   ])
 })
 
-test('the next background scan waits nine times as long as the last one took, and shutdown ends it', async () => {
+test("a background scan starts after a pause of nine times the last scan's duration, and shutdown ends it", async () => {
   const sleepy = (key: string) =>
     soreFix({
       key,

@@ -1,4 +1,4 @@
-/** Self-healing with fixes made for a test, on its own database or that of a service. */
+/** Self-healing with fixes that are made for a test. Uses its own database or that of a service. */
 import { openSelfHealing } from '../../src/features/self-healing/index.ts'
 import type { SelfHealing } from '../../src/features/self-healing/self-healing.ts'
 import { parseCron } from '../../src/lib/cron.ts'
@@ -16,17 +16,17 @@ export interface Healing {
   clock: MovableClock
   /** Every logged line, as `[level, fields, message]`. */
   logged: [string, Record<string, any>, string][]
-  /** The other parts of the node, to open another one with the same clock. */
+  /** The other parts of the node. A test uses them to open another node with the same clock. */
   metrics: () => Promise<string>
   scan(): Promise<any>
-  /** Returns the fix of the key, or the only one, as a superadmin sees it. */
+  /** Returns the fix with this key as a superadmin sees it. Without a key, returns the only fix. */
   fix(key?: string): Promise<any>
   confirm(key?: string): Promise<any>
   /** Returns the new journal entries of self-healing in order. */
   journal(): Promise<{ action: string; tenant_id: number | null; changes: any }[]>
 }
 
-/** Creates a database with the table `sores` and a tenant. */
+/** Creates a database with a tenant and the table `sores` (see sores.ts). */
 export async function soreDatabase(): Promise<{ database: TestDatabase; tenant: number }> {
   const database = await migratedDatabase()
   await database.sql(`create table sores (
@@ -47,7 +47,7 @@ interface Options {
   clock?: MovableClock
 }
 
-/** Opens a node with these fixes, closed with the test. */
+/** Opens a node with these fixes. The node is closed at the end of the test. */
 export async function heal(
   database: TestDatabase,
   fixes: readonly Fix[],
@@ -89,7 +89,7 @@ export async function heal(
   }
 }
 
-/** Opens sores of the tenant or the platform. */
+/** Opens sores of the tenant, or of the platform without a tenant. */
 export async function hurt(
   { sql }: TestDatabase,
   names: readonly string[],

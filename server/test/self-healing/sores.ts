@@ -1,4 +1,4 @@
-/** A fault that tests create and fix: each open row of `sores` is a finding. */
+/** A fault that tests create and fix. The table `sores` contains it: each open row is a finding. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import type { Finding, Fix } from '../../src/platform/feature/fix.ts'
@@ -21,7 +21,7 @@ export const findingOf = ({ name, tenant_id }: Sore): Finding => ({
   expected: { is_open: false },
 })
 
-/** Closes the sore of a finding. */
+/** Repairs a finding: closes its sore. */
 export const treat: NonNullable<Fix['repair']> = (finding, repairing) =>
   repairing(async (tx) => {
     const { rows } = await sql`update sores set is_open = false, treated = treated + 1
@@ -29,7 +29,7 @@ export const treat: NonNullable<Fix['repair']> = (finding, repairing) =>
     return rows.length > 0 ? 'repaired' : 'already gone'
   })
 
-/** Creates the fix of sores, with parts of it replaced. */
+/** Creates the fix for sores. Replaces the given parts of the fix. */
 export const soreFix = (other: Partial<Fix> = {}): Fix => ({
   key: 'tests.sores',
   title: 'A sore is open',

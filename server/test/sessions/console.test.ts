@@ -71,7 +71,7 @@ describe('a console sign-in', () => {
     expect(await standing(service, answer.body.access_token)).toBe(200)
   })
 
-  test('rejects and counts failures like the sign-in of the API', async () => {
+  test('rejects wrong passwords and counts failures like the sign-in of the API', async () => {
     const body = { email: person.email, password: 'wrong-Horse-1', subdomain: clinic.subdomain }
     const call = (path: string) => service.call('POST', path, { body })
     for (let guess = 0; guess < 5; guess += 1)
@@ -96,11 +96,11 @@ describe('a console refresh', () => {
     browser.use('__Host-wardkeep=nonsense')
     const answer = await browser.refresh()
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
-    // Clearing the cookie here could also clear the cookie of a sign-in in another tab.
+    // The response must not clear the cookie, because another tab may have signed in since then.
     expect(answer.headers['set-cookie']).toBeUndefined()
   })
 
-  test('within a minute of the last rotation neither rotates the token nor writes a journal entry', async () => {
+  test('within a minute of the last rotation neither rotates the token nor adds a journal entry', async () => {
     const browser = openBrowser()
     const { body } = await browser.signIn()
     service.clock.advance(59 * SECOND)
@@ -126,7 +126,7 @@ describe('a console refresh', () => {
     expect((await browser.refresh()).status).toBe(200)
   })
 
-  test('ends the session if the token was already rotated long ago', async () => {
+  test('ends the session if its token was replaced long ago', async () => {
     const browser = openBrowser()
     const { body } = await browser.signIn()
     const first = String(browser.cookie())
@@ -157,7 +157,7 @@ describe('a console refresh', () => {
     expect(new Set(tabs.map((tab) => tab.cookie())).size).toBe(1)
   })
 
-  test('is refused for refresh tokens of the API, and vice versa', async () => {
+  test('is refused for refresh tokens of the API, and an API refresh for tokens of the console', async () => {
     const browser = openBrowser()
     await browser.signIn()
     const [, token = ''] = String(browser.cookie()).split('=')
@@ -185,7 +185,7 @@ describe('the idle limit of a console session', () => {
     expect((await browser.refresh()).status).toBe(401)
   })
 
-  test('is counted from the latest use, even if that did not rotate the token', async () => {
+  test('is counted from the latest use, even if that use did not rotate the token', async () => {
     await setIdle(2)
     const browser = openBrowser()
     await browser.signIn()
@@ -211,7 +211,7 @@ describe('the idle limit of a console session', () => {
     await setIdle(undefined)
   })
 
-  test.each([1, 61, 2.5, '5', true])('cannot be set to %j', async (minutes) => {
+  test.each([1, 61, 2.5, '5', true])('cannot be set to %j minutes', async (minutes) => {
     expect((await setIdle(minutes as number)).status).toBe(422)
   })
 })
@@ -245,7 +245,7 @@ describe('signing out of the console', () => {
   })
 })
 
-describe("requests of other sites with the console's cookie", () => {
+describe("a request of another site with the console's cookie", () => {
   const doors = [
     ['POST', SESSION, { email: 'a@b.test', password: 'x' }],
     ['POST', `${SESSION}/refresh`, {}],
@@ -256,7 +256,7 @@ describe("requests of other sites with the console's cookie", () => {
   const send = (method: 'POST' | 'DELETE', url: string, body: object, headers: object) =>
     service.app.server.inject({ method, url, payload: body, headers: { ...headers } })
 
-  test.each(doors)('are refused: %s %s', async (method, path, body) => {
+  test.each(doors)('is refused: %s %s', async (method, path, body) => {
     const headers = [
       {},
       { 'sec-fetch-site': 'cross-site' },
@@ -276,7 +276,7 @@ describe("requests of other sites with the console's cookie", () => {
   })
 
   test.each(['http://wardkeep.test', 'http://north.wardkeep.test'])(
-    'are detected by the Origin header of an old browser at %s',
+    'is detected by the Origin header of an old browser at %s',
     async (origin) => {
       const answer = await send('POST', `${SESSION}/refresh`, {}, { origin })
       expect(answer.statusCode).toBe(204)
@@ -311,7 +311,7 @@ describe('the sign-in page', () => {
   const welcome = (host: string) =>
     service.call('GET', '/api/console/welcome', { headers: { host } })
 
-  test('receives the tenant that belongs to the host name', async () => {
+  test('receives the name of the tenant that belongs to the host name', async () => {
     expect((await welcome('north.wardkeep.test')).body.tenant).toEqual({
       name: 'Clinic north',
       subdomain: 'north',

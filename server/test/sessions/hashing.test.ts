@@ -1,4 +1,4 @@
-/** Password hashing at sign-in: equal work for all accounts, limited concurrency, and upgrades of old hashes. */
+/** Password hashing at sign-in: the same work for all accounts, limited concurrency, and the upgrade of old hashes. */
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { tenantAsker } from '../../src/features/auth/sign-in/asked-tenant.ts'
 import { signInOperations } from '../../src/features/auth/sign-in/sign-in.routes.ts'
@@ -35,7 +35,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
 })
 
-/** The service's sign-in with replaced `passwords`. */
+/** Returns the service's sign-in with other `passwords`. */
 function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
   const { db, features } = service.app
   return signInService({
@@ -54,8 +54,8 @@ function signInWith(passwords: Passwords, limit: RateLimiter = async () => 0) {
 
 const origin = { ip: '127.0.0.1', user_agent: null, request_id: crypto.randomUUID() }
 
-describe('the number of password hashes per sign-in', () => {
-  test('is the same with and without an account: three if no tenant is named', async () => {
+describe('the number of password hashes for a sign-in', () => {
+  test('is the same with and without an account: three if the request names no tenant', async () => {
     const real = await openPasswords(COST, 2, systemTime)
     const verified: (string | null)[] = []
     const signs = signInWith({
@@ -88,7 +88,7 @@ describe('the number of password hashes per sign-in', () => {
   })
 })
 
-describe("a sign-in of a user who is known on the caller's network", () => {
+describe('a sign-in of a user who is known on the network of the caller', () => {
   beforeEach(() => service.database.sql('delete from throttles'))
 
   const login = (
@@ -101,7 +101,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
       ({ code }) => code,
     )
 
-  /** Creates passwords that record the queue and the hash of each check. Each check waits for `passing`. */
+  /** Creates passwords that record the queue and the hash of each check. Each check waits until `passing` resolves. */
   async function watched(passing: (stored: string | null) => Promise<unknown>) {
     const real = await openPasswords(COST, 2, systemTime)
     const verified: string[] = []
@@ -116,7 +116,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
     return { passwords, verified }
   }
 
-  /** Starts eight sign-ins with wrong passwords, whose checks wait until `open` is called. */
+  /** Starts eight sign-ins with wrong passwords. Their checks wait until `open` is called. */
   async function fullLine(passing: (stored: string | null) => Promise<unknown>) {
     const held = gate()
     const { passwords, verified } = await watched((stored) =>
@@ -130,7 +130,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
   const OF_NOBODY = '127.0.0.1 nobody'
   const OF_KNOWN = '127.0.0.1/known $argon2id'
 
-  test('with a wrong password costs only one hash while the network is throttled', async () => {
+  test('with a wrong password needs only one hash while the network is throttled', async () => {
     const { passwords, verified } = await watched(async () => undefined)
     const signs = signInWith(passwords, async (key) => (key === origin.ip ? 1000 : 0))
     for (const email of [clinic.people.nurse.email, 'nobody@north.test'])
@@ -138,7 +138,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
     expect(verified).toEqual(['127.0.0.1 $argon2id', OF_NOBODY])
   })
 
-  test('with a wrong password costs two hashes, one in the full queue and one beside it', async () => {
+  test('with a wrong password needs two hashes, one in the full queue and one outside the queue', async () => {
     const own = gate()
     const { signs, verified, others, open } = await fullLine(() => own.pass)
     const known = login(signs, clinic.people.nurse.email)
@@ -173,7 +173,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
     await begun(9)
     turns[1]?.()
     await begun(10)
-    // The next check is not that of the known user, whose place in the queue is still taken.
+    // The next check belongs to another user, because the known user's place in the queue is still taken.
     turns[9]?.()
     expect(await first).toBe('last')
     for (const turn of turns) turn()
@@ -194,7 +194,7 @@ describe("a sign-in of a user who is known on the caller's network", () => {
 })
 
 describe('a request of an administrator', () => {
-  test('costs no hash if the database alone can refuse it', async () => {
+  test('needs no hash if the database alone can refuse it', async () => {
     const hashed: string[] = []
     const real = await openPasswords(COST, 2, systemTime)
     const users = usersService({
@@ -243,7 +243,7 @@ describe('a request of an administrator', () => {
 })
 
 describe('sign-ins beyond the capacity for hashing', () => {
-  test('get 503 with Retry-After, while the other sign-ins continue as usual', async () => {
+  test('get 503 with Retry-After, and the other sign-ins continue as usual', async () => {
     const passwords = await openPasswords({ ...COST, memoryCost: 16_384 }, 1, systemTime, {
       waitingOfOne: 0,
     })
@@ -264,6 +264,7 @@ describe('sign-ins beyond the capacity for hashing', () => {
     })
     addOperations(server, signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
+      requireConfirmed: auth.requireConfirmed,
       refused: async () => undefined,
       requireAvailable: () => undefined,
       limits,
@@ -346,7 +347,7 @@ describe('a stored password hash', () => {
     expect(failed).toEqual([])
   })
 
-  test('that is outdated still lets the user in if it cannot be upgraded', async () => {
+  test('still lets the user in if it is outdated and cannot be upgraded', async () => {
     const real = await openPasswords(COST, 2, systemTime)
     const signs = signInWith({
       ...real,
@@ -369,7 +370,7 @@ describe('a stored password hash', () => {
     expect(await hashOf(person.id)).toBe(before)
   })
 
-  test('is not replaced if it costs more than required', async () => {
+  test('is not replaced if it has a higher cost than required', async () => {
     const dearer = await costing(256, 2)
     const person = await newColleague(dearer, clinic)
     const before = await hashOf(person.id)

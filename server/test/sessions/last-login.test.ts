@@ -1,4 +1,4 @@
-/** A user's last sign-in is correct in every session, although sign-ins do not notify the nodes on commit. */
+/** The last sign-in of a user is correct in every session, although a sign-in notifies no node. */
 import { expect, onTestFinished, test } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
@@ -11,7 +11,7 @@ import { newColleague } from './users.ts'
 const lastLogin = async (node: Service, token: string) =>
   (await node.call('GET', '/api/users/me', { token })).body.last_login_at
 
-test("other sessions see a user's last sign-in, immediately on the same node and soon on others", async () => {
+test("other sessions show the user's last sign-in, immediately on the same node and soon on others", async () => {
   const here = await openService()
   const far = await openService({ database: here.database })
   const clinic = await makeClinic(here, await superadmin(here), 'north')
@@ -27,7 +27,7 @@ test("other sessions see a user's last sign-in, immediately on the same node and
   )
 })
 
-test('a sign-in notifies no node on commit', async () => {
+test('a sign-in sends no notification to other nodes', async () => {
   const service = await openService()
   const clinic = await makeClinic(service, await superadmin(service), 'north')
   const person = await newColleague(service, clinic)

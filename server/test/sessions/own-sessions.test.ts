@@ -58,7 +58,7 @@ describe('the list of a caller’s own sessions', () => {
     expect(created).toBeLessThanOrEqual(service.clock.now() / SECOND)
   })
 
-  test('shows a refresh as use of the same session, from the current IP address', async () => {
+  test('shows a refresh as a use of the same session, from the current IP address', async () => {
     const [before] = await list(person.token)
     service.clock.advance(60 * SECOND)
     const { body } = await service.call('POST', '/api/auth/refresh', {
@@ -92,8 +92,8 @@ describe('the list of a caller’s own sessions', () => {
   })
 })
 
-describe('a user', () => {
-  test('can end another session of their own, and stays signed in with this one', async () => {
+describe('a user with several sessions', () => {
+  test('can end another session of their own, and stays signed in with the current one', async () => {
     const other = await again()
     const answer = await revoke(person.token, jtiOf(other.access_token))
     expect(answer.status).toBe(200)
@@ -120,13 +120,13 @@ describe('a user', () => {
   })
 
   test.each([
-    ["a colleague's", () => jtiOf(colleague.token)],
-    ["their administrator's", () => jtiOf(clinic.people.admin.token)],
-    ['one that never was', () => '00000000-0000-4000-8000-000000000000'],
-    ['no id at all', () => 'all'],
-    ['SQL', () => "' or true --"],
-    ['their own in upper case', () => jtiOf(person.token).toUpperCase()],
-  ])('gets 404 for %s', async (_, jti) => {
+    ['a colleague', () => jtiOf(colleague.token)],
+    ['their administrator', () => jtiOf(clinic.people.admin.token)],
+    ['an unknown session', () => '00000000-0000-4000-8000-000000000000'],
+    ['a malformed ID', () => 'all'],
+    ['an SQL injection', () => "' or true --"],
+    ['their own session in upper case', () => jtiOf(person.token).toUpperCase()],
+  ])('gets 404 for the session ID of %s', async (_, jti) => {
     const answer = await revoke(person.token, jti())
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
     expect(await standing(service, colleague.token)).toBe(200)

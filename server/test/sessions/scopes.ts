@@ -2,11 +2,11 @@
 import { onTestFinished } from 'vitest'
 import { systemTime } from '../../src/lib/time.ts'
 import { alone, openScopes, type Scopes } from '../../src/platform/db/index.ts'
-import { atTheEnd } from '../support/at-the-end.ts'
+import { atTheEnd } from '../support/cleanup.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 
-/** No other node caches anything, so no node has to be notified of changes. */
+/** The changes of a process without other nodes. No other node caches data, so none has to be notified. */
 export const unheard = alone
 
 /** Opens database scopes like those of a node. They are closed with the test or its file. */
@@ -27,7 +27,10 @@ export interface Gate {
   open(): void
 }
 
-/** Creates a gate that the test opens. At the end of the test, the gate opens for all callers that still wait. */
+/**
+ * Creates a gate that the test opens. At the end of the test the gate opens automatically, so that no caller keeps
+ * waiting.
+ */
 export function gate(): Gate {
   let open = (): void => undefined
   const pass = new Promise<void>((resolve) => {

@@ -42,7 +42,7 @@ const entriesAbout = ({ id }: Person) =>
   )
 
 describe("an administrator's list of a user's sessions", () => {
-  it('contains the sessions that the user sees, and marks none as current', async () => {
+  it('contains the sessions that the user sees, and marks none of them as current', async () => {
     await again()
     const { body: own } = await service.call('GET', '/api/auth/sessions', { token: person.token })
     expect(own).toHaveLength(2)
@@ -73,8 +73,8 @@ describe("an administrator's list of a user's sessions", () => {
   })
 })
 
-describe("an administrator of a user's sessions", () => {
-  it('can end one session, while the other ones continue', async () => {
+describe('an administrator who ends sessions of a user', () => {
+  it('can end one session, and the other sessions continue', async () => {
     const { access_token, refresh_token } = await again()
     const jti = jtiOf(access_token)
     expect((await call('DELETE', `${person.id}/sessions/${jti}`)).status).toBe(204)
@@ -91,7 +91,7 @@ describe("an administrator of a user's sessions", () => {
     expect((await call('DELETE', `${person.id}/sessions/${jti}`)).status).toBe(404)
   })
 
-  it('can end all sessions and gets their number; the user can sign in again', async () => {
+  it('can end all sessions and gets their number, and the user can sign in again', async () => {
     const { access_token } = await again()
     const answer = await call('DELETE', `${person.id}/sessions`)
     expect(answer).toMatchObject({ status: 200, body: { ended: 2 } })
@@ -107,7 +107,7 @@ describe("an administrator of a user's sessions", () => {
     expect(await entriesAbout(person)).toHaveLength(1)
   })
 
-  it('does not get expired sessions counted', async () => {
+  it('does not count expired sessions', async () => {
     service.clock.advance(15 * DAY)
     await renewAdmin(service, clinic)
     await again()
@@ -123,9 +123,9 @@ describe("an administrator of a user's sessions", () => {
   it.each([
     ['of a colleague', (colleague: Person) => jtiOf(colleague.token)],
     ['that never existed', () => '00000000-0000-4000-8000-000000000000'],
-    ['with a malformed id', () => 'all'],
-    ['in upper case', () => jtiOf(person.token).toUpperCase()],
-  ])("cannot end a session %s with the user's ID", async (_, jti) => {
+    ['with a malformed ID', () => 'all'],
+    ['written in upper case', () => jtiOf(person.token).toUpperCase()],
+  ])("gets 404 for a session %s with the user's ID", async (_, jti) => {
     const colleague = await newColleague(service, clinic)
     const answer = await call('DELETE', `${person.id}/sessions/${jti(colleague)}`)
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
@@ -141,7 +141,7 @@ const OPERATIONS = [
   ['DELETE', (of: Person) => `sessions/${jtiOf(of.token)}`],
 ] as const
 
-describe.each(OPERATIONS)('%s on another user', (method, path) => {
+describe.each(OPERATIONS)('a call of %s for another user', (method, path) => {
   it('is refused with 403 if the user is a superadmin', async () => {
     const at = { tenantId: clinic.id, subdomain: 'north', role: 'superadmin' as const }
     const operator = await freshOperator()
@@ -151,14 +151,14 @@ describe.each(OPERATIONS)('%s on another user', (method, path) => {
     expect(await standing(service, target.token)).toBe(200)
   })
 
-  it('responds 404 for a user of another tenant', async () => {
+  it('gets 404 if the user belongs to another tenant', async () => {
     const { nurse } = other.people
     const answer = await call(method, `${nurse.id}/${path(nurse)}`)
     expect(answer).toMatchObject({ status: 404, body: { code: 'not_found' } })
     expect(await entriesAbout(nurse)).toEqual([])
   })
 
-  it('is refused to auditors and doctors', async () => {
+  it('is refused for auditors and doctors', async () => {
     for (const role of ['auditor', 'doctor'] as const) {
       const caller = await newColleague(service, clinic, role)
       const answer = await call(method, `${person.id}/${path(person)}`, caller)

@@ -1,4 +1,4 @@
-/** Creates users for a single test, which can sign in, change and delete them without affecting other tests. */
+/** Creates users for a single test. The test can sign them in, change and delete them without affecting other tests. */
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import type { Role } from '../../src/lib/roles.ts'
@@ -14,7 +14,7 @@ export function fresh(word: string): string {
   return `${word}-${made}`
 }
 
-/** Creates a user of the clinic, or of `tenantId`, and signs the user in. */
+/** Creates a user and signs the user in. The user belongs to the clinic, or to `tenantId` if given. */
 export async function newPerson(
   service: Service,
   by: Person,
@@ -54,7 +54,7 @@ export async function renewAdmin(service: Service, { people, subdomain }: Clinic
   people.admin = { ...people.admin, token: access_token }
 }
 
-/** Returns the status of reading the own profile with a token: 200 while the session is active. */
+/** Returns the status of a read of the own profile with this token. It is 200 while the session is active. */
 export async function standing(service: Service, token: string): Promise<number> {
   return (await service.call('GET', '/api/users/me', { token })).status
 }
@@ -74,7 +74,7 @@ export async function hears(node: Service, token: string): Promise<boolean> {
   return body.checks.changes === 'ok'
 }
 
-/** Opens an owner connection that survives when the database refuses new ones. */
+/** Opens a connection as the owner. The connection stays open when the database refuses new ones. */
 export async function ownerConnection({ database }: Service): Promise<pg.Client> {
   const { address } = database
   const client = new pg.Client('url' in address ? { connectionString: address.url } : address)

@@ -1,4 +1,4 @@
-/** The command line and its configuration: invalid values, the metrics, and the commands other than start. */
+/** The command line and its configuration: invalid values, the metrics, and all commands except `start`. */
 import { describe, expect, test } from 'vitest'
 import { emptyDatabase } from '../support/database.ts'
 import { proxyTo } from '../support/database-proxy.ts'
@@ -48,7 +48,7 @@ test('a common password for the first superadmin is rejected with the reason', a
   expect(lines).toEqual([expect.stringMatching(/^BOOTSTRAP_ADMIN_PASSWORD: .+\.$/)])
 })
 
-test('METRICS_PORT of METRICS_HOST serves only the health and metrics of a worker', async () => {
+test('METRICS_PORT of METRICS_HOST serves only the health and the metrics of a worker', async () => {
   const port = await freePort()
   const worker = command(['start', '--role', 'worker'], {
     ...PLAIN,
@@ -66,7 +66,7 @@ test('METRICS_PORT of METRICS_HOST serves only the health and metrics of a worke
   expect(await worker.ended).toEqual({ code: 0, signal: null })
 })
 
-test('METRICS_PORT also serves the request counters', async () => {
+test('METRICS_PORT also serves the numbers of requests', async () => {
   const port = await freePort()
   const service = await startService({
     ...PLAIN,
@@ -94,12 +94,12 @@ test('METRICS_PORT also serves the request counters', async () => {
   expect(counted('/api/users/me', 401)).toBe('1')
   expect(text).toContain('wardkeep_http_request_seconds_bucket')
   expect(text).toContain('process_cpu_seconds_total')
-  // They stay off the port of the API.
+  // The port of the API must not serve the metrics.
   expect(await service.call('GET', '/metrics')).toMatchObject({ status: 404 })
   expect(await service.stop()).toEqual({ code: 0, signal: null })
 })
 
-describe('the other commands of wardkeep', () => {
+describe('the command', () => {
   test('migrate updates the database to the current schema, and changes nothing when repeated', async () => {
     const database = await emptyDatabase()
     const env = { DATABASE_URL: (await proxyTo(database)).url }
@@ -168,7 +168,7 @@ describe('the other commands of wardkeep', () => {
     [['restore-tenant', '1', '2'], /too many arguments/],
     [['begin'], /unknown command/],
     [['start', '--port', '1'], /unknown option/],
-  ])('reject the arguments %j with a clear message', async (args, sentence) => {
+  ])('with the arguments %j is rejected with a clear message', async (args, sentence) => {
     const { code, stderr } = await finished(args, {})
     expect(code).toBe(1)
     expect(stderr).toMatch(sentence)

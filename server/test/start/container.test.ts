@@ -9,14 +9,14 @@ import { refusedPort } from '../support/refused-port.ts'
 import { scratch } from '../support/scratch.ts'
 import { until } from '../support/until.ts'
 
-/** The output of a process once it serves or works. */
+/** The output of a process that is ready to serve or to do background work. */
 const UP = /Wardkeep is ready|background work started/
 
 const dockerfile = textOf('Dockerfile').replaceAll(/\\\n\s*/g, '')
 const [, check = '[]'] = /^HEALTHCHECK .*?CMD (\[.+\])$/m.exec(dockerfile) ?? []
 const [, ...args]: string[] = JSON.parse(check)
 
-/** Returns whether the check finds a container with these variables healthy. */
+/** Runs the image's health check with these variables. Returns whether it finds the container healthy. */
 const isHealthy = (env: NodeJS.ProcessEnv) =>
   new Promise<boolean>((resolve) =>
     execFile(process.execPath, args, { env }, (error) => resolve(error === null)),

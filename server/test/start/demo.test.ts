@@ -1,4 +1,4 @@
-/** The demo clinic: created once, and not again if it was deleted or its name is in use. */
+/** The demo clinic is created once. It is not created again if it was deleted, or if its name is in use. */
 import { beforeAll, expect, test } from 'vitest'
 import { purgeClinic } from '../backups/support.ts'
 import { superadmin } from '../support/clinics.ts'
@@ -31,7 +31,7 @@ test('the second start keeps the demo clinic, and prints its accounts again', as
   await service.close()
 })
 
-test('a deleted demo clinic is not created again, and nothing is printed about it', async () => {
+test('a deleted demo clinic is not created again, and its accounts are not printed', async () => {
   const { service } = await start()
   const { token } = await superadmin(service)
   const [{ id } = { id: 0 }] = await demos()
@@ -59,7 +59,7 @@ test('no demo password is printed for another clinic with the subdomain demo', a
   expect(await demos(other)).toHaveLength(1)
 })
 
-test('a production start is refused with a demo clinic that allows sign-ins', async () => {
+test('startup in production is refused while a demo clinic allows sign-ins', async () => {
   const production = await migratedDatabase()
   const { service } = await start(production)
   const starting = () =>
@@ -75,7 +75,7 @@ test('a production start is refused with a demo clinic that allows sign-ins', as
   await starting()
 })
 
-test('every node reports the demo clinic in its capabilities while its users can sign in', async () => {
+test('every node reports the demo clinic in its capabilities while users of the demo clinic can sign in', async () => {
   const database = await migratedDatabase()
   const nodes = [(await start(database)).service, (await start(database)).service]
   const told = () =>

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ROLES } from '../../src/lib/roles.ts'
 import { query } from '../support/embedded.ts'
-import { codeReachable, NOBODY } from '../support/nobody.ts'
 import { type RunningService, type RunOptions, startService, tokenOf } from '../support/process.ts'
 import { isRoot } from '../support/processes.ts'
 import { scratch } from '../support/scratch.ts'
+import { codeReachable, NOBODY } from '../support/unprivileged-account.ts'
 
 /** The minimum configuration: a free port and a folder. */
 const bare = (dataDir: string) => ({ PORT: '0', DATA_DIR: dataDir })
@@ -38,7 +38,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const first = await startService(bare(dataDir), options)
   expect(await first.call('GET', '/readyz')).toMatchObject({ status: 200 })
 
-  // The superadmin's password is in a file for people, and not in the output, which is kept.
+  // The password is in a file and not in the output, because logs keep the output.
   const password = generatedPassword(first) ?? ''
   expect(password.length).toBeGreaterThan(12)
   expect(first.stdout()).not.toContain(password)
@@ -48,11 +48,11 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   const root = await tokenOf(first, superadmin)
   const me = await first.call('GET', '/api/users/me', { token: root })
   expect(me.body).toMatchObject({ role: 'superadmin', email: superadmin.email })
-  // Any reader of the terminal knows it, so it must be changed first.
+  // The user must change this password first, because any reader of the terminal knows it.
   const refused = await first.call('GET', '/api/admin/tenants', { token: root })
   expect(refused).toMatchObject({ status: 403, body: { code: 'password_change_required' } })
 
-  // The demo clinic with all its users.
+  // Checks that the demo clinic has all its users.
   const accounts = demoAccounts(first)
   const roles = new Set(accounts.map(([, role]) => role))
   expect(roles).toEqual(new Set(ROLES.filter((role) => role !== 'superadmin')))
@@ -91,7 +91,7 @@ async function walkThrough(dataDir: string, options: RunOptions): Promise<void> 
   expect(await second.stop()).toEqual({ code: 0, signal: null })
 }
 
-describe('the first start prints the accounts, and the second start keeps everything', () => {
+describe('the first start prints the accounts, and the second start keeps all data,', () => {
   test('under the user account that runs the tests', async () => {
     const dataDir = join(await scratch(), 'new')
     await walkThrough(dataDir, {})
@@ -126,7 +126,7 @@ describe('the first start prints the accounts, and the second start keeps everyt
 })
 
 describe('the password of the first superadmin', () => {
-  test('is the configured one, which is not printed', async () => {
+  test('is the configured one, and is then not printed', async () => {
     const password = 'winter-Garden-31'
     const service = await startService({
       ...bare(await scratch()),

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { openService } from '../support/service.ts'
 
-test('metrics have a help text, and suffixes that fit their type', async () => {
+test('every metric has a help text, and a name suffix that fits its type', async () => {
   const service = await openService({ background: ['webhooks', 'jobs', 'messenger', 'payments'] })
   const metrics = await service.app.metrics.registry.getMetricsAsJSON()
   expect(metrics.map(({ name }) => name)).toEqual(

@@ -1,4 +1,4 @@
-/** Commands without a database: only `start` and `migrate` create one, and every other command fails. */
+/** Commands without a database. Only `start` and `migrate` create a database, and every other command fails. */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ async function commands(path: readonly string[] = []): Promise<string[][]> {
   return found
 }
 
-test('a command fails without a database in the data folder, and creates no file', async () => {
+test('a command fails if the data folder contains no database, and creates no file', async () => {
   const all = (await commands()).filter(
     (command) => !EXCEPT.some((except) => command.join(' ').startsWith(except)),
   )

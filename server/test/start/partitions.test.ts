@@ -1,4 +1,4 @@
-/** New partitions: created during long reads. Startup waits only for those it needs. */
+/** New partitions are created even during long reads. Startup waits only for the partitions that it needs. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../src/platform/db/index.ts'
 import { migratedDatabase, OF_THIS_DATABASE, type TestDatabase } from '../support/database.ts'
@@ -11,7 +11,7 @@ let database: TestDatabase
 
 beforeEach(async () => {
   database = await migratedDatabase()
-  // The template was copied earlier, perhaps on the previous day.
+  // Starts the service once, because the template may have been migrated on the previous day.
   await (await open()).close()
 })
 
@@ -35,7 +35,7 @@ async function hold(mode: string): Promise<void> {
   await client.query(`begin; lock table ${TABLES.join()} in ${mode} mode`)
 }
 
-/** Ends the wait for the journal, as its time limit would. */
+/** Ends the wait for the lock on the journal, as its time limit would. */
 async function endWait(): Promise<void> {
   await until('somebody waits for the journal', async () => {
     const ended = await database.sql(
@@ -54,7 +54,7 @@ test('startup creates partitions while a database dump reads their tables', asyn
   expect(await Promise.all(TABLES.map(partsOf))).toEqual(parts)
 })
 
-test('startup continues without partitions that are needed only later, and logs that', async () => {
+test('startup continues without partitions that are needed only later, and logs them as missing', async () => {
   const [last] = await partsOf('journal')
   await database.sql(`drop table ${last}`)
   await hold('share update exclusive')

@@ -1,4 +1,6 @@
-/** PgBouncer between the service and its database: works in session mode, is refused in transaction mode. */
+/**
+ * PgBouncer between the service and its database. The service works with session mode, and refuses transaction mode.
+ */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { listenerClient, openPool, openWorkerPool } from '../../src/platform/db/connection.ts'
 import { requireSessionPooling } from '../../src/platform/db/pooling.ts'
@@ -22,12 +24,12 @@ const LOOK = `select current_user as who, current_setting('statement_timeout') a
   current_setting('timezone') as zone, current_setting('jit') as jit`
 const LIMITS = { longest: '30s', lock: '10s', idle: '1min', zone: 'UTC', jit: 'off' }
 
-test('the service accepts a direct connection to PostgreSQL', async () => {
+test('the service works with a direct connection to PostgreSQL', async () => {
   await expect(requireSessionPooling({ url: address.url })).resolves.toBeUndefined()
 })
 
 describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
-  test("works in session mode with the service's database role and limits", async () => {
+  test('works in session mode, with the database role and the limits of the service', async () => {
     const url = await startPgBouncer(address, 'session')
     const service = await startService({ ...PLAIN, DATABASE_URL: url, DATA_DIR: await scratch() })
     const token = await tokenOf(service)
@@ -47,7 +49,7 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
     expect(await service.stop()).toEqual({ code: 0, signal: null })
   })
 
-  test('is refused in transaction mode with one line, and the failed start leaves nothing behind', async () => {
+  test('is refused in transaction mode with a one-line message, and the failed start leaves nothing running', async () => {
     const url = await startPgBouncer(address, 'transaction')
     const env = { ...PLAIN, DATABASE_URL: url, DATA_DIR: await scratch() }
     for (const command of ['start', 'migrate']) {

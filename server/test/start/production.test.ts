@@ -1,4 +1,4 @@
-/** Startup in production: its requirements, and its behaviour on an external database. */
+/** Startup in production: its requirements, and its behaviour with an external database. */
 
 import { chmod, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -49,7 +49,7 @@ describe('a start in production', () => {
     await nobodyLeft(dataDir)
   })
 
-  test('rejects a data folder and a key that every user account may read, one per line', async () => {
+  test('rejects a data folder and a key file that every user account may read, in one line each', async () => {
     const dataDir = await scratch()
     const keyFile = join(dataDir, 'key')
     await writeFile(keyFile, `${KEY}\n`)
@@ -69,7 +69,7 @@ describe('a start in production', () => {
     expect(await refusedStart(env)).toEqual([expect.stringMatching(/^ENCRYPTION_KEY_FILE: /)])
   })
 
-  test('works with a key and a database, without a demo or an embedded server', async () => {
+  test('works with a key and a database, without a demo and an embedded server', async () => {
     const database = await emptyDatabase()
     const dataDir = await scratch()
     const keyFile = join(dataDir, 'key')
@@ -96,7 +96,7 @@ describe('a start in production', () => {
     expect(await processesOn(join(dataDir, 'postgres'))).toEqual([])
     expect(await database.sql('select subdomain from tenants')).toEqual([{ subdomain: 'platform' }])
     expect(await service.stop()).toEqual({ code: 0, signal: null })
-    // Data encrypted with one key does not decrypt with another.
+    // Uses another key, which cannot decrypt the existing data.
     const other = Buffer.alloc(32, 6).toString('base64')
     const { ENCRYPTION_KEY_FILE: _, ...keyless } = env
     const lines = await refusedStart({ ...keyless, ENCRYPTION_KEY: other })
@@ -104,7 +104,7 @@ describe('a start in production', () => {
   })
 })
 
-describe('DATABASE_URL', () => {
+describe('the database at DATABASE_URL', () => {
   const start = async (url: string) =>
     refusedStart({
       ...PLAIN,
@@ -114,7 +114,7 @@ describe('DATABASE_URL', () => {
       LOG_LEVEL: 'error',
     })
 
-  test('lets the service work end to end, and a second node join on the same database', async () => {
+  test('serves the API end to end, and a second node can use the same database', async () => {
     const database = await emptyDatabase()
     const url = (await proxyTo(database)).url
     const env = { ...PLAIN, DEMO: 'true', DATABASE_URL: url, ENCRYPTION_KEY: KEY }
@@ -140,7 +140,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('is refused if it is not a URL', async () => {
+  test('is refused if the variable is not a URL', async () => {
     expect(await start('localhost:5432')).toEqual([
       expect.stringMatching(/^DATABASE_URL: must be a URL such as postgres:\/\//),
     ])
@@ -152,7 +152,7 @@ describe('DATABASE_URL', () => {
     ])
   })
 
-  test('is retried while nothing listens at its address, until the time limit', async () => {
+  test('is tried again while nothing listens at its address, until the time limit', async () => {
     const proxy = await proxyTo(await emptyDatabase())
     await proxy.refuse()
     const env = { ...PLAIN, DATABASE_URL: proxy.url, ENCRYPTION_KEY: KEY }
@@ -165,7 +165,7 @@ describe('DATABASE_URL', () => {
     await until('it serves', () => service.stdout().includes('Wardkeep is ready'), 60_000)
   })
 
-  test('is refused if something other than PostgreSQL listens at its address', async () => {
+  test('is refused if it is not PostgreSQL', async () => {
     const server = createServer((socket) => void socket.end('SSH-2.0-OpenSSH\r\n'))
     const port = await freePort()
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))

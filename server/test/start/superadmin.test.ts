@@ -1,4 +1,4 @@
-/** The generated password of the first superadmin: written to a file, however the first start ends. */
+/** The generated password of the first superadmin is written to a file, regardless of how the first start ends. */
 import { readFileSync, statSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -52,7 +52,7 @@ test('no superadmin is created if the port is in use, and the next start prints 
   await service.stop()
 })
 
-test("the superadmin's password is printed if its file cannot be written", async () => {
+test('the password of the superadmin is printed if the password file cannot be written', async () => {
   const env = await envOn(await emptyDatabase())
   await mkdir(join(env.DATA_DIR, 'first-password'))
   const service = await startService(env)
@@ -61,7 +61,7 @@ test("the superadmin's password is printed if its file cannot be written", async
   await service.stop()
 })
 
-test("the superadmin's password is printed before a first start fails while creating the demo", async () => {
+test('the password of the superadmin is printed even if the first start fails while it creates the demo', async () => {
   const database = await migratedDatabase()
   await database.sql('alter table departments add constraint no_demo check (false)')
   const env = await envOn(database)

@@ -1,4 +1,4 @@
-/** Startup in a terminal: readable lines, and the generated password instead of a file. */
+/** Startup in a terminal prints readable lines, and prints the generated password instead of writing it to a file. */
 import { spawn } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts')
 
-test('the terminal shows readable log lines, and the password once', async () => {
+test('a start in a terminal shows readable log lines, and the password once', async () => {
   const dataDir = await scratch()
   const { BOOTSTRAP_ADMIN_PASSWORD: _, ...env } = PLAIN
   const { url } = await emptyDatabase()

@@ -32,13 +32,13 @@ export async function mailedToken(
   })
 }
 
-/** Returns the code that an authenticator app shows now, or `steps` times 30 s from now. */
+/** Returns the code that an authenticator app shows now, or `steps` periods of 30 s later. */
 export function codeOf(service: Service, secret: string, steps = 0): string {
   const timestamp = service.clock.now() + steps * 30_000
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp })
 }
 
-/** Deletes all failure counts, for tests that are not about throttling. */
+/** Deletes all counts of failed attempts, so that throttling does not affect the test. */
 export async function forgive(service: Service): Promise<void> {
   await service.database.sql('delete from throttles')
 }

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { systemTime, type Time } from '../../src/lib/time.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const BOT_TOKEN = '4711:bot-token_that-is-Secret'
 export const BOT = { id: 4711, is_bot: true, first_name: 'Wardkeep', username: 'wardkeep_bot' }
@@ -43,19 +43,24 @@ export interface BotServer {
   /** Every poll for updates, with its offset. */
   polls: { offset: number | undefined; allowed_updates: unknown }[]
   textsTo(chat: number): string[]
-  /** Simulates a private message of a person to the bot. Returns its number. */
+  /** Simulates a private message from a person to the bot. Returns the number of the update. */
   says(chat: number, text: string, from?: Record<string, unknown>): number
-  /** Queues any update. Returns its number. */
+  /** Queues any update for the bot. Returns the number of the update. */
   update(update: Record<string, unknown>): number
   /** Sets the response for the chat from now on, or restores the usual response if `answer` is omitted. */
   chatAnswers(chat: number, answer?: ChatAnswer): void
-  /** Makes the given methods, or all methods, fail with this code from now on. Without a code, none fails. */
+  /**
+   * Makes the given methods, or all methods, fail with this code from now on. Without a code, all methods succeed
+   * again.
+   */
   refuse(code?: number, methods?: readonly string[]): void
   /** Sets whether confirmed updates are delivered again. */
   repeat(isRepeating: boolean): void
-  /** Sets whether the limits are enforced, as by default. */
+  /** Sets whether the server enforces the limits. It does by default. */
   limit(isLimited: boolean): void
-  /** Measures limits and long polls with this clock from now on, like a service whose time is moved. */
+  /**
+   * Measures limits and long polls with this clock from now on. Tests pass the clock of a service whose time they move.
+   */
   measureBy(clock: Pick<Time, 'monotonic' | 'after'>): void
   close(): Promise<void>
 }
@@ -121,7 +126,7 @@ export async function openBotServer(options: { port?: number } = {}): Promise<Bo
       broken.conflicts += 1
       return refuse(response, 409, 'Conflict: can’t use getUpdates while webhook is active')
     }
-    // A second poll ends the first one.
+    // A second poll ends the first poll.
     if (poll) broken.conflicts += 1
     poll?.end(409)
     const waiting = () =>

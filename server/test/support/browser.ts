@@ -1,7 +1,7 @@
 /** A real browser: Chromium, if installed, for example with `apt-get install chromium`. */
 import { existsSync } from 'node:fs'
 import { chromium, type Page } from 'playwright-core'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 /** Undefined if Chromium is not installed. Tests that need a browser are then skipped. */
 export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/google-chrome'].find((file) =>
@@ -16,7 +16,7 @@ export const BROWSER_ARGS = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
 ]
 
-/** Opens a browser with one page. Closed with the test or its file. */
+/** Opens a browser with one page. The browser closes at the end of the test or its file. */
 export async function openPage(): Promise<Page> {
   const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: BROWSER_ARGS })
   atTheEnd(() => browser.close())

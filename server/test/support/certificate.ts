@@ -45,7 +45,7 @@ export function makeCertificate({ until = Date.now() + DAY } = {}): Certificate 
         der(SEQUENCE, der(0x87, Buffer.from([127, 0, 0, 1])), der(0x82, 'localhost')),
       ),
     ),
-    // Basic constraints: a certificate authority.
+    // Basic constraints: the certificate is a certificate authority.
     der(
       SEQUENCE,
       oid('551d13'),

@@ -12,11 +12,11 @@ export interface Watched {
 
 export interface Watch<Name extends string> {
   readonly seen: Readonly<Record<Name, Watched>>
-  /** Every other response, and every broken connection. */
+  /** Every other response, and every connection that broke. */
   readonly wrong: unknown[]
-  /** Resolves when each kind of request has succeeded again. */
+  /** Resolves when each kind of request has succeeded again after this call. */
   allWell(): Promise<void>
-  /** Resolves when a request, optionally of the given kind, is refused from now on. */
+  /** Resolves when a request is refused after this call. With `name`, only requests of that kind count. */
   refused(name?: Name): Promise<void>
   stop(): Promise<void>
 }
@@ -42,7 +42,7 @@ export function watch<Name extends string>(
       } catch (error) {
         wrong.push({ name, error })
       }
-      // Leaves CPU time for other processes.
+      // Pauses, so that other processes get CPU time.
       await delay(5)
     }
   })

@@ -28,7 +28,10 @@ export async function signIn(
   return answer.body
 }
 
-/** Returns the bootstrap superadmin: first in the session of the golden template, then in new sessions. */
+/**
+ * Returns the bootstrap superadmin. The first call returns the session of the golden template, and later calls start
+ * new sessions.
+ */
 export async function superadmin(service: Service): Promise<Person> {
   const { people } = service.database
   if (people?.root === undefined) return superadminOf(service)
@@ -37,7 +40,7 @@ export async function superadmin(service: Service): Promise<Person> {
   return withFreshToken(service, root)
 }
 
-/** Returns the golden template's clinic with that subdomain, or a new clinic if it is missing or already used. */
+/** Returns the golden template's clinic with that subdomain. If it is missing or already used, creates a new clinic. */
 export async function makeClinic(
   service: Service,
   root: Person,
@@ -104,7 +107,7 @@ function mapStaff<T>(
   >
 }
 
-/** Returns a token of a user who may call the operation: the superadmin's if possible. */
+/** Returns a token of a user who may call the operation. Prefers the superadmin. */
 export function tokenFor(
   { access: { roles } }: { access: { roles: readonly Role[] | null } },
   root: Person,

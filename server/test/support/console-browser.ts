@@ -10,19 +10,19 @@ import {
   type Page,
 } from 'playwright-core'
 import { expect } from 'vitest'
-import { atTheEnd } from './at-the-end.ts'
 import { BROWSER_ARGS, CHROMIUM } from './browser.ts'
+import { atTheEnd } from './cleanup.ts'
 
 const SCREENSHOTS = join(import.meta.dirname, '../../../coverage/console')
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** A theme with a width of the window in pixels. */
+/** A look of the console: a theme, and a width of the window in pixels. */
 interface Look {
   theme: 'light' | 'dark'
   width: number
 }
 
-/** True for `npm run console:full`. */
+/** True if `npm run console:full` runs the tests. */
 export const isEveryLook = process.env.CONSOLE_LOOKS === 'all'
 
 /** The looks in which pages are inspected: both themes and both widths, in every combination with `console:full`. */
@@ -37,15 +37,15 @@ export const LOOKS: readonly Look[] = [
     : []),
 ]
 
-/** A person's browser: its tabs share cookies and storage. */
+/** A browser profile of one person. Its tabs share cookies and storage. */
 export interface Person {
   context: BrowserContext
   newTab(): Promise<Page>
-  /** Accepts these error statuses, because the test is about them. */
+  /** Accepts these error statuses. A test calls this when it provokes the errors on purpose. */
   expectStatus(...statuses: number[]): void
 }
 
-/** Opens one browser for a test file. Closed with the file. */
+/** Opens one browser for a test file. The browser closes at the end of the file. */
 export async function launchBrowser(): Promise<Browser> {
   const browser = await chromium.launch({ executablePath: String(CHROMIUM), args: BROWSER_ARGS })
   atTheEnd(() => browser.close())
@@ -111,7 +111,7 @@ export async function submitSignIn(
 
 /**
  * Waits until a page shows its data.
- * @param title its title, for a page that replaces another one without loading the document again
+ * @param title the title of the page, needed if the browser shows it without loading a new document
  */
 export async function dataShown(page: Page, title?: string): Promise<void> {
   const heading = page.locator('main').getByRole('heading', { level: 1 })
@@ -120,14 +120,17 @@ export async function dataShown(page: Page, title?: string): Promise<void> {
   await page.locator('main [aria-busy=true]').first().waitFor({ state: 'detached' })
 }
 
-/** Resolves once every finite animation of the page has ended: a panel that still fades in has too little contrast. */
+/**
+ * Resolves once every finite animation of the page has ended. A panel that is still fading in would fail the contrast
+ * check.
+ */
 const STILL = `Promise.allSettled(
   document.getAnimations()
     .filter((animation) => animation.effect.getComputedTiming().endTime !== Infinity)
     .map((animation) => animation.finished),
 )`
 
-/** Checks the page with axe, and that nothing in it is wider than the window. Keeps a screenshot. */
+/** Checks the page with axe, and checks that no element is wider than the window. Saves a screenshot. */
 export async function inspectPage(page: Page, name: string): Promise<void> {
   await page.evaluate(STILL)
   const { violations } = await new AxeBuilder({ page }).withTags(RULES).analyze()

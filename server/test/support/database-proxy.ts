@@ -1,29 +1,32 @@
 /** A TCP proxy between the service and its database. Tests can cut, refuse, stall and mute its connections. */
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface DatabaseProxy {
   /** The database's URL through the proxy. */
   readonly url: string
-  /** Ends all connections, and accepts new ones. */
+  /** Ends all connections. New connections are accepted. */
   cut(): void
-  /** Ends all connections and refuses new ones, until `open`. */
+  /** Ends all connections, and refuses new connections until `open` is called. */
   refuse(): Promise<void>
-  /** Ends the listeners' connections and refuses new ones until `open`, so that no notification arrives. */
+  /**
+   * Ends the connections that listen for notifications, and refuses new ones until `open` is called, so that no
+   * notification arrives.
+   */
   deafen(): void
-  /** Keeps all connections but forwards nothing until `open`. */
+  /** Keeps all connections, but forwards no data until `open` is called. */
   stall(): void
   /** Restores normal operation. */
   open(): Promise<void>
   /**
    * Forwards the next COMMIT of a transaction that contains `words`, and cuts its connection before the answer. Commits
-   * of the service's own upkeep are not affected.
+   * of other transactions are not affected.
    */
   loseCommitAnswerOf(words: string): void
-  /** Holds back the database's answer to the next query that contains `words`, and what follows. */
+  /** Holds back the database's answer to the next query that contains `words`, and all data after that answer. */
   holdAnswerOf(words: string): HeldAnswer
-  /** Returns how many responses to COMMIT were lost this way. */
+  /** Returns how many answers to COMMIT `loseCommitAnswerOf` has dropped. */
   readonly lost: () => number
   /** Returns the number of current connections. */
   readonly links: () => number
@@ -46,7 +49,7 @@ interface Link {
 interface State {
   isStalled: boolean
   isDeaf: boolean
-  /** The words of the transaction whose COMMIT is not answered. */
+  /** Words in the transaction whose COMMIT answer is dropped. */
   losing: string | undefined
   lost: number
   holding: Holding | undefined
@@ -54,18 +57,18 @@ interface State {
 
 interface Holding {
   words: string
-  /** The data held back, or undefined before the query. */
+  /** The data that is held back. Undefined until the query has been sent. */
   answer: { to: Socket; bytes: Buffer[] } | undefined
   asked(): void
   answered(): void
 }
 
-/** Text in the first message of a listener's connection, and of no other. */
+/** Text that only the first message of a listening connection contains. */
 const LISTENER = "set lock_timeout = '300ms'"
 const ROWS = /SELECT [1-9]\d*\0/
 const COMMIT = /(?:^|\W)commit\0/
 
-/** Opens a proxy in front of the database, which closes with the test. */
+/** Opens a proxy in front of the database. The proxy closes at the end of the test. */
 export async function proxyTo(database: TestDatabase): Promise<DatabaseProxy> {
   const links = new Set<Link>()
   const state: State = {
@@ -167,7 +170,7 @@ function join(link: Link, state: State, ended: () => void): void {
       return
     }
     if (!isMuted) return void service.write(bytes)
-    // The server answers earlier statements first, and has not committed by then.
+    // The answer counts only from here: the server answers earlier statements first, and has not committed by then.
     answered += bytes.toString('latin1')
     if (!answered.includes('COMMIT\0')) return
     state.lost += 1

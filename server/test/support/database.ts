@@ -1,10 +1,10 @@
-/** Databases for tests: a separate one each, removed with the test file. */
+/** Creates databases for tests. Each test file gets its own databases, which are removed at its end. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { DatabaseAddress } from '../../src/platform/db/index.ts'
 import { wireTypes } from '../../src/platform/db/types.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import type { GoldenPeople } from './people.ts'
 import { withDatabase } from './server-address.ts'
 
@@ -14,7 +14,7 @@ export interface TestDatabase {
   url: string
   /** The users of a copy of the golden template. */
   people?: GoldenPeople
-  /** Runs SQL as the owner of the server, without any role or row-level security. */
+  /** Runs SQL as the owner of the server. Row-level security does not apply. */
   sql<T extends pg.QueryResultRow = Record<string, unknown>>(
     text: string,
     values?: unknown[],
@@ -22,7 +22,10 @@ export interface TestDatabase {
   close(): Promise<void>
 }
 
-/** A condition for pg_locks, which covers all databases of the server that test files share. */
+/**
+ * A condition that restricts pg_locks to this test database. The view covers all databases of the server, which test
+ * files share.
+ */
 export const OF_THIS_DATABASE =
   'database = (select oid from pg_database where datname = current_database())'
 
@@ -70,7 +73,7 @@ export function databaseOn(
   }
 }
 
-/** Returns a pool that ends with the test. Its connections end later, some of them with their database. */
+/** Returns a pool that ends with the test. Its connections may end later, when their database is dropped. */
 export function endingPool(pool: pg.Pool): pg.Pool {
   pool.on('error', () => undefined)
   atTheEnd(() => pool.end())

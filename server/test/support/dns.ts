@@ -11,12 +11,12 @@ import {
 import { onTestFinished } from 'vitest'
 
 /**
- * The answer about a name: its addresses of both families, an alias, a server failure, or silence. A name without an
- * entry does not exist.
+ * The answer to a query for a name: its addresses of both families, an alias, a server failure, or silence. A name
+ * without an entry does not exist.
  */
 export type Said = string[] | { cname: string } | 'SERVFAIL' | 'silence'
 
-/** `index` counts the queries for the name and the type from 0. */
+/** Computes the answer for each query. `index` counts the queries for the name and the type from 0. */
 export type Saying = Said | ((index: number, type: 'A' | 'AAAA') => Said | Promise<Said>)
 
 export interface DnsServer {

@@ -1,8 +1,8 @@
 /** Runs before each test file. Several files may share a process. */
 import { afterAll, vi } from 'vitest'
-import { endFile } from './at-the-end.ts'
-import { takeServiceCount } from './opened.ts'
+import { endFile } from './cleanup.ts'
 import { recordStatements } from './record-statements.ts'
+import { takeServiceCount } from './service-count.ts'
 
 recordStatements()
 // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the pattern that no fixture is wanted.

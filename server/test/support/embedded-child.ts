@@ -1,7 +1,7 @@
 /**
  * A service in a separate process for the tests of the embedded server. It starts on the given folder and prints `ready
  * <json>`. With `write` it inserts rows, and prints `ack <id>` after each commit. With `die-in-initdb` it kills itself
- * before the new cluster can be put in place.
+ * before the new cluster is moved into place.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const say = (kind: string, value: unknown) =>
 const tell = (_: object, message: string) => say('log', message)
 
 if (mode === 'die-in-initdb') {
-  // The check runs in this process before initdb's end is reported, even if it runs late.
+  // The check runs before this process handles the end of initdb, even if the timer fires late.
   setInterval(() => {
     const draft = readdirSync(dataDir).find((name) => name.startsWith('postgres.draft-'))
     if (draft && existsSync(join(dataDir, draft, 'PG_VERSION')))

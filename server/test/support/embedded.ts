@@ -6,13 +6,13 @@ import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type EmbeddedServer, startEmbedded } from '../../src/platform/embedded/index.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { until } from './until.ts'
 
 const silence = () => undefined
 const quiet = { info: silence, warn: silence, error: silence }
 
-/** Starts the embedded server without waiting for the disk. It stops with the test or its file. */
+/** Starts the embedded server with fsync off. The server stops at the end of the test or its file. */
 export async function started(
   dataDir: string,
   settings: Record<string, string> = { fsync: 'off' },
@@ -49,11 +49,11 @@ export interface Service {
   readonly ended: Promise<number | null>
   said<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): T[]
   kill(): void
-  /** Returns the first output of that kind. Fails when the process ends before it. */
+  /** Returns the first output of that kind. Throws if the process ends without such output. */
   first<T>(kind: 'ready' | 'ack' | 'fault' | 'log'): Promise<T>
 }
 
-/** Starts `embedded-child.ts` on the folder. The process is killed with the test. */
+/** Starts `embedded-child.ts` on the folder. The process is killed at the end of the test. */
 export function service(
   dataDir: string,
   options: { mode?: 'write' | 'die-in-initdb'; code?: string } = {},

@@ -7,8 +7,8 @@ const MEMORY = '/dev/shm'
 const ROOM = 4 * 2 ** 30 // bytes, enough for the clusters of a few files at once
 
 /**
- * Creates a folder for a cluster, 0700, named by the prefix: in memory if 4 GiB are free, else in /tmp. Each test's
- * database is a thousand files that are created and removed, which takes a file system on disk a third of the whole
+ * Creates a folder with mode 0700 for a cluster, with the prefix in its name. Uses memory if 4 GiB are free, and /tmp
+ * otherwise. Each test database creates and removes a thousand files, which on a disk would take a third of the whole
  * run.
  */
 export function clusterFolder(prefix: string): Promise<string> {

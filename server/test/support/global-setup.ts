@@ -1,6 +1,6 @@
 /**
- * One PostgreSQL for the whole run: an embedded one, or TEST_DATABASE_URL. It has two templates, which are copied for
- * test files within milliseconds: the migrated one and the golden one.
+ * One PostgreSQL for the whole run: an embedded one, or TEST_DATABASE_URL. It has two template databases, the migrated
+ * one and the golden one. Test files copy a template within milliseconds.
  */
 import { execFile } from 'node:child_process'
 import { chmod, rm } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import { type ServerAddress, silentLog, withDatabase } from './server-address.ts
 declare module 'vitest' {
   export interface ProvidedContext {
     server: ServerAddress
-    /** The faster strategy of `create database`. */
+    /** The strategy of `create database` that is faster on this server. */
     copies: 'file_copy' | 'wal_log'
     /** The database after the migrations. */
     template: string
@@ -54,7 +54,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     const people = await furnish(withDatabase(server, golden))
     const { rows } = await client.query<{ fsync: string }>('show fsync')
     project.provide('server', server)
-    // Copying files is faster without fsync, and slower otherwise.
+    // Copying files is faster than the WAL only if fsync is off.
     project.provide('copies', rows[0]?.fsync === 'off' ? 'file_copy' : 'wal_log')
     project.provide('template', template)
     project.provide('golden', { template: golden, ...people })

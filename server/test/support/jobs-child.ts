@@ -1,6 +1,6 @@
 /**
  * A worker in a separate process, for the test that kills it: starts a job of the given kind, prints `began <id>`, and
- * never ends it.
+ * never completes the job.
  */
 import { systemTime } from '../../src/lib/time.ts'
 import { alone } from '../../src/platform/db/index.ts'

@@ -72,7 +72,7 @@ export function openNode(
   return { jobs, db, clock, logged, log, outage, stop }
 }
 
-/** Returns the rows of one kind in the table of jobs, read as the owner. */
+/** Returns the rows of one kind in the jobs table. Reads as the database owner. */
 export function rowsOf(database: TestDatabase, kind: string) {
   return database.sql<{
     id: string

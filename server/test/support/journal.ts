@@ -2,7 +2,7 @@
 import type { TestDatabase } from './database.ts'
 import { until } from './until.ts'
 
-/** Waits until a consumer has read every entry written so far, even if older transactions held entries back. */
+/** Waits until a consumer has read every entry written so far, including entries that older transactions delayed. */
 export async function untilRead({ sql }: TestDatabase, consumer: string): Promise<void> {
   await until('the journal is read', async () => {
     const unread = await sql(

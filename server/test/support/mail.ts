@@ -13,7 +13,7 @@ import { until } from './until.ts'
 
 export interface MailNode extends JobsNode {
   mailer: Mailer
-  /** Enqueues a mail in a transaction of its own. */
+  /** Enqueues a mail in a separate transaction. */
   send(mail?: Partial<MailMessage>): Promise<void>
   /** Makes retries due immediately, until no mail is pending. */
   untilNoneWaits(): Promise<void>

@@ -1,4 +1,7 @@
-/** The real application for tests, with a movable clock. Without Vitest, for the global setup. */
+/**
+ * Opens the real application for tests, with a movable clock. Does not import Vitest, because the global setup uses
+ * this file too.
+ */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +20,7 @@ import { type MovableClock, movableClock } from './time.ts'
 export interface Answer<T = any> {
   status: number
   headers: Record<string, string | string[] | number | undefined>
-  /** The body as JSON, or a file as text; undefined without a body. */
+  /** The body: parsed JSON, or the text of a file. Undefined if the response has no body. */
   body: T
 }
 
@@ -27,7 +30,7 @@ export interface CallOptions {
   /** The query parameters. A list is sent as a repeated parameter. */
   query?: Record<string, string | number | boolean | readonly string[]>
   headers?: Record<string, string>
-  /** The raw body, in place of `body` as JSON. */
+  /** The raw body. Replaces `body`, which is sent as JSON. */
   payload?: string | Buffer
 }
 
@@ -35,14 +38,14 @@ export interface OpenOptions {
   config?: Partial<Config>
   /** The background work to run; none by default. */
   background?: readonly BackgroundWork[]
-  /** 'api' by default, and 'all' with background work. */
+  /** The process role. By default 'api', or 'all' if background work runs. */
   role?: ProcessRole
   rootKeys?: RootKeySource
-  /** The folder of a built console, such as `await builtConsole()`; none by default. */
+  /** The folder of a built console, such as `await builtConsole()`. By default no console is served. */
   consoleFolder?: string
-  /** A new one by default. */
+  /** By default a new clock. */
   clock?: MovableClock
-  /** Set if `clock` is meant to be wrong when it moves. By default the database's time moves with it. */
+  /** True if moving `clock` simulates a wrong system clock. By default the database's time moves with the clock. */
   isClockWrong?: boolean
 }
 
@@ -51,7 +54,7 @@ export interface OpenedService {
   clock: MovableClock
   /** Every line that was logged, as `[level, fields, message]`. */
   logged: unknown[][]
-  /** The data folder; without SMTP the mails are in its `outbox`. */
+  /** The data folder. Without SMTP, its `outbox` folder contains the mails. */
   dataDir: string
   call<T = any>(method: string, path: string, options?: CallOptions): Promise<Answer<T>>
   /** Resolves when the background work of these names is idle. */
@@ -61,7 +64,7 @@ export interface OpenedService {
 
 export const SUPERADMIN = { email: 'root@platform.local', password: 'sesame-Gate-77' }
 
-/** The issuer of the tokens. */
+/** The public URL, which is also the issuer of the tokens. */
 export const PUBLIC_URL = 'http://wardkeep.test'
 
 export const ROOT_KEY = Buffer.alloc(32, 7)
@@ -70,7 +73,10 @@ export const ROOT_KEY = Buffer.alloc(32, 7)
 export const rootKeys = (...keys: Buffer[]): RootKeySource =>
   givenOnly(...keys.map((key) => ({ key, from: 'the test' })))
 
-/** Returns the configuration of tests: no limits, cheap hashes, no demo, receivers in the same process. */
+/**
+ * Returns the configuration for tests: no rate limits, cheap hashes, no demo data, and webhook receivers on the
+ * loopback.
+ */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
     ...readConfig({
@@ -131,7 +137,7 @@ export async function openTestService(
   return { app, clock, logged, dataDir, idle, close, call: caller(app) }
 }
 
-/** The headers of a browser for requests from the service's own pages. */
+/** The headers that a browser sends with requests from the service's own pages. */
 const OWN_PAGE = { 'sec-fetch-site': 'same-origin' }
 
 function caller(app: App): OpenedService['call'] {

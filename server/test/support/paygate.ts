@@ -1,7 +1,10 @@
-/** A server that speaks paygate's protocol, in the test's process: it can lag, lie, stall and refuse. */
+/**
+ * A server that speaks paygate's protocol, in the test's process. It can respond late, wrongly or never, and refuse
+ * requests.
+ */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const SHOP = { id: '100500', key: 'live_the-secret-key-of-the-shop' }
 export const CREDENTIALS = `Basic ${Buffer.from(`${SHOP.id}:${SHOP.key}`).toString('base64')}`
@@ -11,7 +14,7 @@ export interface ApiPayment {
   status: 'pending' | 'waiting_for_capture' | 'canceled' | 'succeeded'
   amount: { value: string; currency: string }
   refunded_amount?: { value: string; currency: string }
-  /** ISO 8601. */
+  /** A time in ISO 8601. */
   created_at: string
   metadata?: Record<string, unknown>
   [other: string]: unknown
@@ -25,12 +28,12 @@ export interface ApiRefund {
 }
 
 export interface Asked {
-  /** `payments/1` or `payments?limit=…`, below the API's URL. */
+  /** The path below the API's URL, such as `payments/1` or `payments?limit=…`. */
   path: string
   authorization: string | undefined
 }
 
-/** Replaces the correct response: with raw bytes, or with none. */
+/** Replaces the correct response with raw bytes, or sends no response. */
 export type Misbehaviour =
   | { status: number; body?: string; headers?: Record<string, string> }
   | 'stall'
@@ -45,7 +48,7 @@ export interface Paygate {
   refunds: Map<string, ApiRefund>
   /** Adds a payment, or changes it. */
   put(payment: Partial<ApiPayment> & { id: string }): ApiPayment
-  /** Returns the notification about it, as the provider would send it now. */
+  /** Returns the payment provider's notification about this object, as the provider would send it now. */
   noticeOf(event: string, object: ApiPayment | ApiRefund): string
   /** Replaces the responses from now on. Undefined restores the correct responses. */
   misbehave(how: ((asked: Asked, index: number) => Misbehaviour | undefined) | undefined): void
@@ -108,7 +111,7 @@ export async function openPaygateApi({ page = 100 }: { page?: number } = {}): Pr
     return object ? [200, object] : [404, { type: 'error', code: 'not_found' }]
   }
 
-  /** Sorts the newest first, as such lists do. A cursor names where the next page starts. */
+  /** Sorts the newest first, as the provider's lists do. The cursor names the start of the next page. */
   function listed(query: URLSearchParams): object {
     const since = Date.parse(query.get('created_at.gte') ?? '')
     const size = Math.min(Number(query.get('limit')), page)

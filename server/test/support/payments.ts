@@ -1,4 +1,4 @@
-/** Notifications as cardnet writes and signs them, with the secret in the configuration of tests. */
+/** Builds notifications as cardnet writes and signs them. Uses the secret from the test configuration. */
 import { createHmac, randomUUID } from 'node:crypto'
 
 export const CARDNET_SECRET = 'whsec_of the tests alone'

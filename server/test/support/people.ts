@@ -1,4 +1,4 @@
-/** Users for tests, with sessions that start without their passwords. */
+/** Users for tests. Their sessions start without a password check. */
 
 import { accessTokens } from '../../src/features/auth/tokens/access-tokens.ts'
 import type { Role } from '../../src/lib/roles.ts'
@@ -23,11 +23,11 @@ export interface Clinic {
   people: Record<(typeof STAFF)[number], Person>
 }
 
-/** The users of the golden template. Access tokens are signed again for each test. */
+/** The users of the golden template. Each test gets newly signed access tokens. */
 export interface GoldenPeople {
   /** The superadmin, or undefined once a test has used it. */
   root?: Person
-  /** The clinics by subdomain, without those that a test has already used. */
+  /** The clinics by subdomain, except those that a test has already used. */
   clinics: Record<string, Clinic>
 }
 
@@ -85,7 +85,7 @@ export async function confirmAddress({ app }: OpenedService, id: number): Promis
 export const superadminOf = (service: OpenedService): Promise<Person> =>
   signInAs(service, { ...SUPERADMIN, subdomain: 'platform' })
 
-/** Returns the person with a new access token for the session of the old one. */
+/** Returns the person with a new access token for the same session. */
 export function withFreshToken({ app, clock }: OpenedService, person: Person): Person {
   const [, claims = ''] = person.token.split('.')
   const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString())

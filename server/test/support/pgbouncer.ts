@@ -2,22 +2,25 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { query } from './embedded.ts'
-import { NOBODY } from './nobody.ts'
 import { freePort } from './process.ts'
 import { isRoot } from './processes.ts'
 import { scratch } from './scratch.ts'
 import type { TcpSwitch } from './tcp-switch.ts'
+import { NOBODY } from './unprivileged-account.ts'
 import { until } from './until.ts'
 
-/** The program, if installed. Debian puts it where only root looks. */
+/** The program, if installed. Debian installs it in a folder that only root has in its PATH. */
 const PROGRAM = ['pgbouncer', '/usr/sbin/pgbouncer'].find(
   (program) => spawnSync(program, ['--version']).status === 0,
 )
 export const hasPgBouncer = PROGRAM !== undefined
 
-/** Starts PgBouncer with the pool mode, and its other settings as packaged. Returns the database's URL through it. */
+/**
+ * Starts PgBouncer with the given pool mode. All other settings are those of the package. Returns the URL of the
+ * database through PgBouncer.
+ */
 export async function startPgBouncer(
   server: TcpSwitch,
   mode: 'session' | 'transaction',

@@ -1,14 +1,15 @@
-/** A proxy that maps `/app/` to the service and strips it, like a `PUBLIC_URL` with a path. */
+/** A proxy that maps `/app/` to the service and removes this prefix, for a `PUBLIC_URL` with a path. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import type { Service } from './service.ts'
 
 export const PREFIX = '/app'
 
 /**
- * Returns the path at the service for a link of a page.
+ * Returns the path at the service to which a link on a page leads.
+ * @param named the link as written in the page
  * @param page the page's own path at the service
  * @throws Error for a link that leaves the prefix
  */
@@ -18,7 +19,7 @@ export function pathBehind(named: string, page: string): string {
   return pathname.slice(PREFIX.length) + search
 }
 
-/** Opens the proxy. Returns the address for `PUBLIC_URL`. Closed with the test or its file. */
+/** Opens the proxy, which closes at the end of the test or its file. Returns the address for `PUBLIC_URL`. */
 export async function openPrefixProxy(service: Service): Promise<string> {
   const proxy = createServer((request, response) => void passOn(service, request, response))
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))

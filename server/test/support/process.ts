@@ -1,4 +1,4 @@
-/** The `wardkeep` command in a separate process: its output, its exit, and calls over HTTP. */
+/** Runs the `wardkeep` command in a separate process, reads its output and exit code, and calls it over HTTP. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -47,15 +47,15 @@ export interface Command {
 }
 
 export interface RunOptions {
-  /** Runs as this account, if the tests run as root. */
+  /** Runs the command as this account if the tests run as root. */
   account?: { uid: number; gid: number } | undefined
   /** The folder to run in. */
   cwd?: string
-  /** A wrapper such as `nice`, which replaces itself with the program, so that signals arrive. */
+  /** A wrapper such as `nice`. It must replace itself with the program, so that the program receives the signals. */
   by?: readonly string[]
 }
 
-/** Starts `wardkeep <args>` with `env` and `INHERITED` alone. The process ends with the test. */
+/** Starts `wardkeep <args>` with no variables except `env` and `INHERITED`. The process ends with the test. */
 export function command(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -96,7 +96,7 @@ export function command(
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command until it exits. */
 export async function finished(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -107,7 +107,7 @@ export async function finished(
   return { code, signal, stdout: run.stdout(), stderr: run.stderr() }
 }
 
-/** Returns the lines on stderr of a refused start: a sentence each, without a stack. */
+/** Returns the lines on stderr of a failed start. Each line must be a sentence, without a stack trace. */
 export async function refusedStart(
   env: NodeJS.ProcessEnv,
   options?: RunOptions,
@@ -133,7 +133,7 @@ export interface RunningService extends Command {
     path: string,
     options?: { token?: string; body?: unknown; headers?: Record<string, string> },
   ): Promise<HttpAnswer>
-  /** Requests a shutdown and waits for the end. */
+  /** Requests a shutdown and waits until the process has exited. */
   stop(): Promise<Ended>
 }
 

@@ -4,7 +4,7 @@ import { until } from './until.ts'
 
 export const isRoot = process.getuid?.() === 0
 
-/** Returns every process that works in the folder or names it in its command. */
+/** Returns every process that has the folder as its working directory or names it in its command line. */
 export async function processesOn(folder: string): Promise<number[]> {
   const found: number[] = []
   for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
@@ -15,7 +15,7 @@ export async function processesOn(folder: string): Promise<number[]> {
   return found
 }
 
-/** Resolves when no process uses the folder any longer. */
+/** Resolves when no process uses the folder. */
 export function nobodyLeft(folder: string): Promise<true> {
   return until(`no process is left on ${folder}`, async () =>
     (await processesOn(folder)).length === 0 ? true : undefined,

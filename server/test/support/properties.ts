@@ -1,6 +1,6 @@
 /**
- * Property tests with the same generated values in each run, so a failure is reproducible. `FUZZ_SEED` selects other
- * values.
+ * Property tests that generate the same values in each run, so that a failure is reproducible. `FUZZ_SEED` selects
+ * other values.
  */
 import fc from 'fast-check'
 

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { vi } from 'vitest'
 import type { Clock } from '../../src/lib/clock.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export interface Received {
   /** The `webhook-id` header. */
@@ -47,8 +47,8 @@ export interface Receiver {
   /** Replaces the responses from now on. */
   answerWith(answer: Answering): void
   /**
-   * Verifies every request so far, as a receiver with this secret would on arrival. Returns the messages. @throws
-   * WebhookVerificationError for the first invalid one
+   * Verifies every request so far, as a receiver with this secret would on arrival. Returns the messages.
+   * @throws WebhookVerificationError for the first invalid request
    */
   verifyWith(secret: string, requests?: readonly Received[]): any[]
   close(): Promise<void>
@@ -57,9 +57,9 @@ export interface Receiver {
 export interface ReceiverOptions {
   /** 200 without a body by default. */
   answer?: Answering
-  /** The service's clock if the test moves it, used to check that messages are recent. */
+  /** The clock that checks whether messages are recent. A test that moves the service's clock passes that clock. */
   clock?: Clock
-  /** 0, the default, for any free port. */
+  /** The port. By default 0, which selects any free port. */
   port?: number
 }
 
@@ -135,7 +135,10 @@ async function send(
   response.end()
 }
 
-/** Verifies a request. The library reads the system clock, which shows the time of arrival during the call. */
+/**
+ * Verifies a request as of its arrival. The library reads the system clock, so this call sets the clock to the time of
+ * arrival.
+ */
 function verify(secret: string, { headers, body, at }: Received): unknown {
   const webhook = secret.startsWith('whsec_')
     ? new Webhook(secret)

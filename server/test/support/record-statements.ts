@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { withDatabase } from './server-address.ts'
 
-/** Returns a statement without numbers and the lengths of lists, which differ between runs. */
+/** Returns a statement without its numbers and the lengths of its lists, because both differ between runs. */
 export const fingerprintOf = (text: string): string =>
   text
     .replace(/\s+/g, ' ')
@@ -28,7 +28,7 @@ interface Connection {
  * @returns a function that ends the recording
  */
 export async function record(note: (line: string) => void): Promise<() => void> {
-  // Imported here, because most files of pure functions never load the driver.
+  // Imported only when needed, because most files with tests of pure functions never load the driver.
   const { default: pg } = await import('pg')
   const reference = new pg.Client(withDatabase(inject('server'), null))
   const isOfService = ({ host, port, connectionParameters }: Connection) =>
@@ -56,7 +56,7 @@ export async function record(note: (line: string) => void): Promise<() => void> 
   }
 }
 
-/** The records of the running file. The driver is patched once in a process. */
+/** The records of the running file. The driver is patched only once per process. */
 let noted: Set<string> | undefined
 
 /** Records the statements of the file that starts now, if `RECORD_STATEMENTS` names a folder. */

@@ -9,19 +9,22 @@ export interface RefusedPort {
   free(): Promise<void>
 }
 
-/** Below the ports that systems assign automatically, so no other process gets a released port. */
+/**
+ * These ports are below the range from which systems assign ports automatically, so that no other process gets a
+ * released port.
+ */
 const [LOWEST, HIGHEST] = [20_000, 30_000]
 
 /**
- * Takes a port that nothing listens on: the near end of a connection between two sockets of this process. No other
- * process can get it, unlike the port of a closed server.
+ * Reserves a port on which nothing listens. The port is the local end of a connection between two sockets of this
+ * process. No other process can get such a port, unlike the port of a closed server.
  */
 export async function refusedPort(): Promise<RefusedPort> {
   const server = createServer((far) => far.on('error', () => undefined))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const near = await connectFromUnused((server.address() as AddressInfo).port)
-  // Accepts no other connection, and ends with its only one.
+  // Stops accepting connections. The server ends when its only connection ends.
   server.close()
   near.on('error', () => undefined)
   return {

@@ -1,6 +1,6 @@
 /**
- * A bucket for tests: a server that speaks S3 and verifies its signatures. The front adds what that server lacks
- * (pending uploads, versions and their locks, checksums, If-Match) and simulates failures.
+ * A bucket for tests: a server that speaks S3 and verifies its signatures. The proxy in front of the server adds what
+ * that server lacks (pending uploads, versions and their locks, checksums, If-Match) and simulates failures.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from '@20minutes/s3rver'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 export const BUCKET = 'backups'
 const KEY = 'S3RVER'
@@ -31,7 +31,9 @@ export interface Asked {
   body: Buffer
 }
 
-/** A failure in place of the response. With `undone`, the request is carried out but its response is lost. */
+/**
+ * A failure that replaces the response. With `undone`, the server carries out the request, but its response is lost.
+ */
 export type Mishap =
   | { status: number; code?: string; message?: string }
   | 'reset'
@@ -47,9 +49,9 @@ export interface S3Server {
   breakWith(mishap: (asked: Asked) => Mishap | undefined): void
   /** The uploads that are neither completed nor aborted, by id. */
   uploads: Map<string, { key: string; begunAt: number }>
-  /** Objects deleted without a version, which would only hide them. */
+  /** The objects that were deleted without a version. In a real bucket, such a deletion only hides the object. */
   hidden: string[]
-  /** The time at which locks end and uploads start. It stands still. */
+  /** The time that the bucket uses for locks and for the start of uploads. It stands still. */
   now: number
   /** The folder of the objects. */
   folder: string
@@ -83,7 +85,7 @@ export async function openS3(): Promise<S3Server> {
     close,
   }
   const server = createServer((request, response) => {
-    // A cut connection needs no answer.
+    // A connection that was cut needs no response.
     answer(front, request, response).catch(() => request.socket.destroy())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -157,7 +159,7 @@ interface Answer {
 async function ask(front: Front, asked: Asked): Promise<Answer> {
   const { method, query } = asked
   const { authorization, ...unsigned } = asked.headers
-  // The server's own pages do not work: its tokens use a cipher that OpenSSL no longer has.
+  // The server's own pagination does not work, because its tokens use a cipher that OpenSSL has removed.
   const isLater = query.has('continuation-token')
   const path = isLater ? asked.path.replace(/&continuation-token=[^&]*/, '') : asked.path
   const headers = isLater || !authorization ? unsigned : asked.headers
@@ -194,7 +196,7 @@ function remember({ uploads, locks, now }: Front, asked: Asked, body: Buffer): v
   if (method === 'DELETE') locks.delete(key)
 }
 
-/** Answers requests that the server does not support. */
+/** Handles the requests that the server does not support. */
 function own(front: Front, { method, key, query }: Asked): Answer | undefined {
   const id = query.get('uploadId')
   if (method === 'DELETE' && id !== null) {
@@ -209,7 +211,7 @@ function own(front: Front, { method, key, query }: Asked): Answer | undefined {
   return undefined
 }
 
-/** Returns one upload per page, so that there are several pages. */
+/** Lists the pending uploads with one upload per page, so that there are several pages. */
 function listed({ uploads }: Front, query: URLSearchParams): Answer {
   const all = [...uploads]
     .filter(([, { key }]) => key.startsWith(query.get('prefix') ?? ''))
@@ -224,7 +226,7 @@ function listed({ uploads }: Front, query: URLSearchParams): Answer {
   return { status: 200, headers: {}, body: Buffer.from(xml) }
 }
 
-/** Refuses requests that S3 refuses and the server does not. */
+/** Refuses requests that real S3 refuses and this server accepts. */
 async function refused(front: Front, asked: Asked, response: ServerResponse): Promise<boolean> {
   const { method, key, query, headers, body } = asked
   const isSent = method === 'PUT' || body.length > 0

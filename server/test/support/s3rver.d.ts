@@ -1,4 +1,4 @@
-/** The types that the tests use of a server that speaks S3. */
+/** The types of the S3 server, as far as the tests use them. */
 declare module '@20minutes/s3rver' {
   export default class S3rver {
     constructor(options: {

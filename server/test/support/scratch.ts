@@ -1,6 +1,6 @@
 /** Folders that are removed with the test. */
 import { chmod, rm } from 'node:fs/promises'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { clusterFolder } from './folders.ts'
 import { isRoot, nobodyLeft } from './processes.ts'
 

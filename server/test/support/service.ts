@@ -1,8 +1,8 @@
 /** Opens the real application for a test, on its own database. */
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 import { goldenDatabase, type TestDatabase } from './database.ts'
 import { type OpenedService, type OpenOptions, openTestService } from './open-service.ts'
-import { countService } from './opened.ts'
+import { countService } from './service-count.ts'
 
 export {
   type Answer,

@@ -14,11 +14,11 @@ export interface Accepted {
 export interface Refusal {
   at: 'sender' | 'recipient' | 'data'
   code: number
-  /** Enhanced (RFC 3463), such as `5.7.1`. */
+  /** The enhanced status code (RFC 3463), such as `5.7.1`. */
   status?: string
 }
 
-/** The outcome of a delivery; usually `accept`. */
+/** The outcome of a delivery. Most tests use `accept`. */
 export type Fate = 'accept' | 'stall at the greeting' | 'stall at the end' | 'die in DATA' | Refusal
 
 export interface SmtpServer {
@@ -33,7 +33,7 @@ export interface SmtpServer {
 }
 
 export interface SmtpOptions {
-  /** The outcome of each connection in turn. Later connections are accepted. */
+  /** The outcome of each connection, in order. Later connections are accepted. */
   fates?: Fate[]
   port?: number
   tls?: { key: string; cert: string }
@@ -42,7 +42,7 @@ export interface SmtpOptions {
 }
 
 const refusal = ({ code, status }: Refusal, address: string | null) =>
-  // Like real servers, it quotes the address.
+  // Real servers quote the address in the error, so this server does too.
   Object.assign(new Error(`${status ? `${status} ` : ''}<${address}>: refused`), {
     responseCode: code,
   })

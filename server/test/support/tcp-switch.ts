@@ -1,7 +1,7 @@
 /** An address that leads to one of several PostgreSQL servers, like a proxy in front of a cluster. */
 import { createConnection, createServer, type Socket } from 'node:net'
 import type { EmbeddedServer } from '../../src/platform/embedded/index.ts'
-import { atTheEnd } from './at-the-end.ts'
+import { atTheEnd } from './cleanup.ts'
 
 type Connection = EmbeddedServer['connection']
 
@@ -9,11 +9,11 @@ export interface TcpSwitch {
   readonly port: number
   /** The database's URL through the switch. */
   readonly url: string
-  /** Directs new connections to the server. Ends open connections unless `kept`. */
+  /** Directs new connections to this server. Ends all open connections, unless `open` is 'kept'. */
   point(target: Connection, open?: 'kept'): void
 }
 
-/** Opens a switch to the server, closed with the test or its file. */
+/** Opens a switch to the first server. The switch closes at the end of the test or its file. */
 export async function openSwitch(first: Connection): Promise<TcpSwitch> {
   const links = new Set<[near: Socket, far: Socket]>()
   let target = first

@@ -11,7 +11,7 @@ export interface MovableClock extends Time {
   elapseOnceWaiting(ms: number): Promise<void>
   /** Returns the number of repeating timers that are set and not cancelled. */
   repeating(): number
-  /** Stops the date: from here on it moves only with `advance` and `elapse`. Timers continue. */
+  /** Stops the date. From then on only `advance` and `elapse` move it. Timers continue to run. */
   stop(): void
 }
 
@@ -79,7 +79,7 @@ function clockOn(source: Source): MovableClock {
 
   function elapse(ms: number): void {
     const until = monotonic() + ms
-    // Timers that fire may set others, which may be due within the same time.
+    // A timer that fires may set another timer, which may be due within the same time.
     for (let next = first(timers, until); next; next = first(timers, until)) {
       pass(Math.max(0, next.dueAt - monotonic()))
       fire(next)

@@ -16,7 +16,7 @@ export interface TwoServers {
   standby: EmbeddedServer['connection']
   /** Resolves once the standby has replayed everything the primary has written so far. */
   replayed(): Promise<unknown>
-  /** Resolves once the standby has everything the primary has written so far, and no longer streams. */
+  /** Resolves once the standby has everything that the primary has written so far, and has stopped streaming. */
   detach(): Promise<unknown>
 }
 

@@ -1,4 +1,4 @@
-/** Polls for a condition of which no event informs the test. */
+/** Polls for a condition when the test receives no event for it. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**

@@ -1,4 +1,4 @@
-/** Wrong guesses at one account: five are free, then each one doubles the wait, up to a limit. */
+/** Wrong guesses at one account. Five are free, and each further guess doubles the wait, up to a limit. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { forgive } from '../support/accounts.ts'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
@@ -57,7 +57,7 @@ describe('after five failed sign-ins to an account', () => {
     expect((await enter()).status).toBe(200)
   })
 
-  test('an attempt during the wait does not extend it', async () => {
+  test('a sign-in during the wait does not extend the wait', async () => {
     const { wait } = await guessUntilRefused(guess)
     for (let times = 0; times < 20; times += 1) expect((await guess()).status).toBe(429)
     service.clock.advance(wait * 1000)
@@ -74,7 +74,7 @@ describe('after five failed sign-ins to an account', () => {
     }
   })
 
-  test('failures are forgotten after an hour without another one', async () => {
+  test('failures are forgotten after an hour without another failure', async () => {
     for (let times = 0; times < 4; times += 1) await guess()
     service.clock.advance(60 * 60 * 1000)
     expect(await guessUntilRefused(guess)).toEqual({ guesses: 5, wait: 5 })
@@ -99,7 +99,7 @@ describe('the failure count of an account', () => {
     ['a Hangul filler', (email: string) => `${email}\u3164`],
     ['a space', (email: string) => email.replace('@', '\u2003@')],
     ['a control character', (email: string) => email.replace('@', '\u0007@')],
-  ])('is the same when the e-mail address is typed with %s', async (_, spell) => {
+  ])('is the same if the e-mail address is typed with %s', async (_, spell) => {
     for (let times = 0; times < 3; times += 1)
       expect((await guess(spell(owner.email))).status).toBe(401)
     for (let times = 0; times < 2; times += 1) expect((await guess()).status).toBe(401)
@@ -107,7 +107,7 @@ describe('the failure count of an account', () => {
     expect((await guess()).status).toBe(429)
   })
 
-  test('is kept in the same way if the account does not exist', async () => {
+  test('is also kept if the account does not exist', async () => {
     const nobody = () => guess('nobody@north.test')
     const known = await guessUntilRefused(guess)
     expect(await guessUntilRefused(nobody)).toEqual(known)
@@ -116,7 +116,7 @@ describe('the failure count of an account', () => {
       expect((await wrong()).status).toBe(401)
       expect(await waitOf(wrong())).toBe(10)
     }
-    // The same holds if the request names an unknown tenant, or none.
+    // The same applies if the request names an unknown tenant or no tenant.
     for (const subdomain of ['nowhere', null])
       expect(await guessUntilRefused(() => guess('nobody@east.test', subdomain))).toBeDefined()
   })
@@ -124,12 +124,12 @@ describe('the failure count of an account', () => {
   test.each([
     ['no tenant', [null, null, null, null, null], 'north'],
     ['its tenant', ['north', 'north', 'north', 'north', 'north'], null],
-    ['its tenant and none by turns', ['north', null, 'north', null, 'north'], null],
+    ['its tenant and no tenant alternately', ['north', null, 'north', null, 'north'], null],
     ['tenants that do not exist', ['a', 'b', 'c', 'd', 'e'], 'north'],
   ])(
-    'allows five guesses with %s in the request, and none more in another form',
+    'allows five guesses with %s in the request, and no further guess with another tenant value',
     async (_, asked, then) => {
-      // An unknown account behaves in the same way, so the wait reveals nothing.
+      // The wait reveals nothing, because an unknown account behaves in the same way.
       for (const email of [owner.email, 'not-there@north.test']) {
         for (const subdomain of asked) expect((await guess(email, subdomain)).status).toBe(401)
         expect((await guess(email, then)).status).toBe(429)

@@ -1,4 +1,6 @@
-/** IP addresses from which the owner has signed in have their own count, which guesses from elsewhere do not raise. */
+/**
+ * An IP address from which the owner has signed in has its own count. Guesses from elsewhere do not raise that count.
+ */
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Clinic, makeClinic, superadmin } from '../support/clinics.ts'
 import { openService, type Service } from '../support/service.ts'
@@ -30,7 +32,7 @@ const enter = (from: string) => attempt(service, { email: owner.email, from })
 const guess = (from: string, email = owner.email) =>
   attempt(service, { email, password: WRONG, from })
 
-test('a stranger who guesses from another IP address has to wait, but the owner does not', async () => {
+test('a stranger who guesses from another IP address has to wait, but the owner of the account does not', async () => {
   for (let round = 0; round < 6; round += 1) {
     const { wait } = await guessUntilRefused(() => guess(stranger))
     expect((await enter(home)).status).toBe(200)
@@ -47,11 +49,12 @@ test("the owner's sign-in does not reset the stranger's failure count", async ()
 test('guesses from a known IP address are throttled like any others', async () => {
   expect((await guessUntilRefused(() => guess(home))).guesses).toBe(5)
   expect((await enter(home)).status).toBe(429)
-  // Guesses from a known address also count elsewhere. Otherwise, a caller could tell where the account is known.
+  // Guesses from a known address also raise the count for unknown addresses. Otherwise a caller could find out where
+  // the account is known.
   expect((await enter(stranger)).status).toBe(429)
 })
 
-test("a stranger cannot share the count of the owner's IP address by writing it differently", async () => {
+test("a stranger cannot use the failure count of the owner's IP address by writing that address differently", async () => {
   for (const email of [
     `${owner.email}/${home}`,
     `${home}/${owner.email}`,
@@ -63,7 +66,7 @@ test("a stranger cannot share the count of the owner's IP address by writing it 
   expect((await enter(home)).status).toBe(200)
 })
 
-test('an IP address stays known for thirty days after a sign-in', async () => {
+test('an IP address stays known for an account for thirty days after a sign-in', async () => {
   service.clock.advance(29 * DAY)
   await guessUntilRefused(() => guess(stranger))
   expect((await enter(home)).status).toBe(200)
@@ -72,7 +75,7 @@ test('an IP address stays known for thirty days after a sign-in', async () => {
   expect((await enter(home)).status).toBe(429)
 })
 
-test('an IP address stays known while a session that began there is in use', async () => {
+test('an IP address stays known while a session that started there is in use', async () => {
   const { body } = await enter(home)
   service.clock.advance(6 * DAY)
   let token = String(body.refresh_token)
@@ -104,7 +107,7 @@ test('a refresh from another IP address neither removes a known address nor adds
   expect((await enter(elsewhere)).status).toBe(429)
 })
 
-test('a failed sign-in makes no IP address known', async () => {
+test('a failed sign-in does not make its IP address known', async () => {
   await guess(stranger)
   await guessUntilRefused(() => guess('192.0.2.9'))
   expect((await guess(stranger)).status).toBe(429)

@@ -22,7 +22,7 @@ const change = (person: Person, current_password: string, at = service) =>
     body: { current_password, new_password: 'other-Horse-77' },
   })
 
-test('after five wrong guesses at one’s own password, even the correct one has to wait, on every node', async () => {
+test('after five wrong guesses at one’s own password, even the correct password has to wait, on every node', async () => {
   const person = await newColleague(service, clinic)
   for (let times = 0; times < 5; times += 1)
     expect((await change(person, `wrong-${times}`)).status).toBe(403)
@@ -35,7 +35,7 @@ test('after five wrong guesses at one’s own password, even the correct one has
   expect((await change(person, PASSWORD)).status).toBe(200)
 })
 
-test('the limit of guesses at one’s own password also holds for sixteen concurrent guesses', async () => {
+test('sixteen concurrent guesses at one’s own password do not exceed the limit', async () => {
   const person = await newColleague(service, clinic)
   const answers = await Promise.all(
     Array.from({ length: 16 }, (_, index) => change(person, `wrong-${index}`)),

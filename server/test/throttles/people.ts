@@ -10,7 +10,7 @@ export interface Someone {
   email: string
 }
 
-/** Creates users of the clinic who share one hash of the usual password. */
+/** Creates users of the clinic. All of them share one hash of the usual test password. */
 export async function makePeople(
   service: Service,
   clinic: Pick<Clinic, 'id' | 'subdomain'>,
@@ -69,7 +69,7 @@ export async function guessUntilRefused(
   throw new Error(`${most} guesses were let be`)
 }
 
-/** Returns the number of failed sign-ins in the journal. Each of them was checked against a hash. */
+/** Returns the number of failed sign-ins in the journal. The service checked each of them against a hash. */
 export async function checkedGuesses(service: Service): Promise<number> {
   const [row] = await service.database.sql<{ count: number }>(
     `select count(*)::int as count from journal where action = 'auth.login_failed'`,

@@ -1,4 +1,4 @@
-/** Tokens with a valid signature but invalid claims: a stolen signing key gives no additional access. */
+/** Tokens with a valid signature but invalid claims. Such tokens give no access, even if a signing key was stolen. */
 import { generateKeyPairSync } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { jtiOf, newColleague, standing } from '../sessions/users.ts'
@@ -28,7 +28,7 @@ const seconds = () => Math.floor(service.clock.now() / 1000)
 const withClaims = (changed: Json) => standing(service, sign(header, { ...claims, ...changed }))
 
 describe('the claims of an access token', () => {
-  test('are as documented, valid for fifteen minutes', () => {
+  test('are as documented, and valid for fifteen minutes', () => {
     expect(header).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: expect.any(String) })
     expect(claims).toEqual({
       iss: 'http://wardkeep.test',
@@ -42,7 +42,7 @@ describe('the claims of an access token', () => {
     })
   })
 
-  test('are accepted when signed again without a change', async () => {
+  test('are accepted if the test signs them again unchanged', async () => {
     expect(await withClaims({})).toBe(200)
   })
 
@@ -52,29 +52,29 @@ describe('the claims of an access token', () => {
   })
 
   const wrong: [string, () => Json][] = [
-    ['expired', () => ({ exp: seconds() - 1 })],
-    ['expired long ago', () => ({ exp: 1 })],
-    ['not good yet', () => ({ nbf: seconds() + 2 * MINUTE })],
-    ['an end that is text', () => ({ exp: String(seconds() + MINUTE) })],
-    ['an end that is null', () => ({ exp: null })],
+    ['an expiry a second ago', () => ({ exp: seconds() - 1 })],
+    ['an expiry decades ago', () => ({ exp: 1 })],
+    ['a start in the future', () => ({ nbf: seconds() + 2 * MINUTE })],
+    ['an expiry that is text', () => ({ exp: String(seconds() + MINUTE) })],
+    ['an expiry that is null', () => ({ exp: null })],
     ['another issuer', () => ({ iss: 'http://elsewhere.test' })],
-    ['an issuer that only begins like ours', () => ({ iss: 'http://wardkeep.test.evil' })],
+    ['an issuer that only begins like the service', () => ({ iss: 'http://wardkeep.test.evil' })],
     ['another audience', () => ({ aud: 'http://elsewhere.test' })],
-    ['an audience of others alone', () => ({ aud: ['http://elsewhere.test', 'ours'] })],
-    ['several issuers', () => ({ iss: ['http://wardkeep.test'] })],
+    ['a list of other audiences', () => ({ aud: ['http://elsewhere.test', 'ours'] })],
+    ['a list of issuers', () => ({ iss: ['http://wardkeep.test'] })],
     ['another tenant', () => ({ tid: south.id })],
     ['a tenant that does not exist', () => ({ tid: 987_654 })],
-    ['a tenant that is no number', () => ({ tid: "1'; reset role; --" })],
+    ['a tenant that is SQL', () => ({ tid: "1'; reset role; --" })],
     ['a tenant that is a fraction', () => ({ tid: 1.5 })],
-    ['a tenant beyond all numbers', () => ({ tid: 1e300 })],
-    ['no session that ever was', () => ({ jti: '00000000-0000-4000-8000-000000000000' })],
-    ['a session that is no id', () => ({ jti: 'x' })],
+    ['a tenant above 2^53 - 1', () => ({ tid: 1e300 })],
+    ['an unknown session', () => ({ jti: '00000000-0000-4000-8000-000000000000' })],
+    ['a malformed session ID', () => ({ jti: 'x' })],
     ['a session that is SQL', () => ({ jti: `' or true --` })],
-    ['an object for a session', () => ({ jti: { id: 1 } })],
+    ['a session that is an object', () => ({ jti: { id: 1 } })],
     ["a colleague's session", () => ({ jti: jtiOf(north.people.admin.token) })],
     ['a session of another tenant', () => ({ jti: jtiOf(south.people.admin.token) })],
     ['another user', () => ({ sub: String(north.people.admin.id) })],
-    ['a user that is no number', () => ({ sub: 'root' })],
+    ['a user that is not a number', () => ({ sub: 'root' })],
   ]
   test.each(wrong)('are refused with %s', async (_, change) => {
     expect(await withClaims(change())).toBe(401)
@@ -91,7 +91,7 @@ describe('the claims of an access token', () => {
     expect((await service.call('GET', '/api/admin/users', { token })).status).toBe(403)
   })
 
-  test('are refused once the session has ended, with any expiry', async () => {
+  test('are refused once the session has ended, even if they have not expired', async () => {
     const person = await newColleague(service, north)
     const { claims: theirs } = partsOf(person.token)
     const token = sign(header, { ...theirs, exp: seconds() + 1e6 })

@@ -1,4 +1,4 @@
-/** Creates access tokens as an attacker would, and as the service does with its own key. */
+/** Creates access tokens as an attacker would, or as the service does with its own key. */
 import {
   createHmac,
   createPrivateKey,
@@ -44,7 +44,10 @@ export function unsigned(header: Json, claims: Json, signature = ''): string {
 /** Creates a key pair for the attacker, of the same type as the service's. */
 export const ownPair = () => generateKeyPairSync('ed25519')
 
-/** Returns the service's current signing key, or the key with the ID `kid`, decrypted with the root key. */
+/**
+ * Returns a signing key of the service, decrypted with the root key. By default the current key, or the key with the ID
+ * `kid`.
+ */
 export async function serviceKey(
   service: Service,
   kid = service.app.features.auth.keys.signer().kid,

@@ -59,7 +59,7 @@ describe('a refresh', () => {
 })
 
 describe('a refresh token that was already used', () => {
-  test('gets the same successor again within ten seconds', async () => {
+  test('gets the same new tokens again within ten seconds', async () => {
     const first = await next(person.refresh)
     service.clock.advance(5 * SECOND)
     const again = await next(person.refresh)
@@ -67,7 +67,7 @@ describe('a refresh token that was already used', () => {
     expect(await standing(service, again.access_token)).toBe(200)
   })
 
-  test('gets the same successor even if the successor was used already', async () => {
+  test('gets the same new refresh token even if that was used already', async () => {
     const first = await next(person.refresh)
     const second = await next(first.refresh_token)
     expect((await next(person.refresh)).refresh_token).toBe(first.refresh_token)
@@ -75,7 +75,7 @@ describe('a refresh token that was already used', () => {
     expect((await refresh(service, second.refresh_token)).status).toBe(200)
   })
 
-  test('ends its session with all its tokens when used later, and that is journaled', async () => {
+  test('ends its session with all tokens if it is used later, and that is journaled', async () => {
     const { access_token, refresh_token } = await next(person.refresh)
     service.clock.advance(11 * SECOND)
     const replay = await refresh(service, person.refresh)
@@ -103,7 +103,7 @@ describe('a refresh token that was already used', () => {
     expect((await refresh(service, other.refresh_token)).status).toBe(200)
   })
 
-  test('ends its session even if the reused token itself has expired', async () => {
+  test('ends its session even if it has expired in the meantime', async () => {
     const { refresh_token } = await next(person.refresh)
     service.clock.advance(13 * DAY)
     const latest = await next(refresh_token)
@@ -146,24 +146,24 @@ describe('a session', () => {
 describe('a forged refresh token', () => {
   const secret = 'A'.repeat(43)
   const forged: [string, () => string][] = [
-    ['of the right shape', () => `${clinic.id}.${secret}`],
-    ['of no tenant', () => `0.${secret}`],
+    ['with a valid format', () => `${clinic.id}.${secret}`],
+    ['of tenant 0', () => `0.${secret}`],
     ['of a tenant that does not exist', () => `98765.${secret}`],
-    ['of a tenant beyond all numbers', () => `9999999999999999.${secret}`],
-    ['of a tenant with more digits still', () => `99999999999999999999.${secret}`],
+    ['of a tenant above 2^53 - 1', () => `9999999999999999.${secret}`],
+    ['of a tenant above 2^63', () => `99999999999999999999.${secret}`],
     ['of a negative tenant', () => `-1.${secret}`],
-    ['with another tenant in front', () => person.refresh.replace(/^\d+/, '1')],
-    ['with zeros in front', () => `00${person.refresh}`],
-    ['cut short', () => person.refresh.slice(0, -1)],
-    ['longer', () => `${person.refresh}A`],
-    ['with a space', () => ` ${person.refresh}`],
-    ['with a line break', () => `${person.refresh}\n`],
+    ['with another tenant ID', () => person.refresh.replace(/^\d+/, '1')],
+    ['with leading zeros', () => `00${person.refresh}`],
+    ['without its last character', () => person.refresh.slice(0, -1)],
+    ['with an additional character', () => `${person.refresh}A`],
+    ['with a leading space', () => ` ${person.refresh}`],
+    ['with a line break at its end', () => `${person.refresh}\n`],
     ['without a tenant', () => person.refresh.split('.')[1] ?? ''],
-    ['in another case', () => person.refresh.toLowerCase()],
-    ['of SQL', () => `${clinic.id}.' or true --`],
-    ['as its own hash', () => `${clinic.id}.${'0'.repeat(64)}`],
+    ['in lower case', () => person.refresh.toLowerCase()],
+    ['that contains SQL', () => `${clinic.id}.' or true --`],
+    ['in the format of a hash', () => `${clinic.id}.${'0'.repeat(64)}`],
   ]
-  test.each(forged)('changes nothing: %s', async (_, forge) => {
+  test.each(forged)('changes nothing: a token %s', async (_, forge) => {
     const answer = await refresh(service, forge())
     expect(answer).toMatchObject({ status: 401, body: { code: 'invalid_refresh_token' } })
     expect(await standing(service, person.token)).toBe(200)
@@ -171,7 +171,7 @@ describe('a forged refresh token', () => {
   })
 })
 
-test('refreshes of a session are limited per minute on a node, and refused ones use up no token', async () => {
+test('refreshes of a session are limited per minute on a node, and refused ones do not use up the token', async () => {
   const limited = await openService({ config: { WRITE_RATE_LIMIT_PER_MINUTE: 2 } })
   let token = (await superadmin(limited)).refresh
   const rotate = async () => {
@@ -179,7 +179,7 @@ test('refreshes of a session are limited per minute on a node, and refused ones 
     expect(answer.status).toBe(200)
     token = answer.body.refresh_token
   }
-  // The last refresh exceeds the limit.
+  // Refreshes until the limit is exceeded by the last refresh.
   for (let times = 0; times < 3; times += 1) await rotate()
   const spent = () =>
     limited.database.sql(

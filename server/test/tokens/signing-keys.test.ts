@@ -1,4 +1,4 @@
-/** The signing keys of access tokens: published, rotated without a sign-out, encrypted at rest. */
+/** The signing keys of access tokens are published, rotated without ending sessions, and encrypted at rest. */
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { purgeAccounts } from '../../src/features/auth/auth.jobs.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
   root = await superadmin(service)
 })
 
-// Each test opens two nodes. All of them together would exceed the server's connection limit.
+// Closes the nodes of each test, because the nodes of all tests together would exceed the server's connection limit.
 afterEach(async () => {
   await Promise.all([service.close(), other.close()])
 })
@@ -84,7 +84,7 @@ describe('a new signing key', () => {
     expect(kidOf((await superadmin(other)).token)).toBe(kid)
   })
 
-  test('is created only once when two nodes request one concurrently', async () => {
+  test('is created only once if two nodes request one concurrently', async () => {
     await Promise.all([rotate(service), rotate(other)])
     const rows = await service.database.sql('select 1 from signing_keys where retired_at is null')
     expect(rows).toHaveLength(1)
@@ -102,7 +102,7 @@ describe('a new signing key', () => {
     expect(keys.signer().kid).not.toBe(first)
   })
 
-  test('is created only once when two nodes rotate before either is notified', async () => {
+  test('is created only once if two nodes rotate before either of them is notified', async () => {
     const deaf = await openWith(ROOT_KEY)
     service.clock.advance(HOUR + SECOND)
     await service.app.features.auth.keys.rotateWhenOlder(HOUR)
@@ -112,7 +112,7 @@ describe('a new signing key', () => {
     expect(deaf.signer().kid).toBe(service.app.features.auth.keys.signer().kid)
   })
 
-  test('does not stop startup if it cannot be created: the previous key continues to sign', async () => {
+  test('does not stop startup if it cannot be created, and the previous key continues to sign', async () => {
     await service.database.sql(`update signing_keys set created_at = now() - interval '10 years'`)
     await service.database.sql(`
       create function refuse() returns trigger language plpgsql as $$
@@ -141,7 +141,7 @@ describe('a new signing key', () => {
 })
 
 describe('a retired signing key', () => {
-  test('verifies its tokens until the last one has expired, and no longer', async () => {
+  test('verifies its tokens until the last one has expired, and not later', async () => {
     const retired = kidOf(root.token)
     const key = await serviceKey(service)
     await rotate(service)
@@ -177,7 +177,7 @@ describe('a retired signing key', () => {
   })
 })
 
-test('of two concurrent reads of the keys, the newer one wins, in either order of completion', async () => {
+test('the newer of two concurrent reads of the signing keys is used, in either order of completion', async () => {
   const held: (() => void)[] = []
   let isHeld = false
   const db: Scopes = {
@@ -199,7 +199,7 @@ test('of two concurrent reads of the keys, the newer one wins, in either order o
   )
   const before = keys.signer().kid
   isHeld = true
-  // The older read returns the rows before the rotation, and the newer read those after it.
+  // The older read returns the rows from before the rotation, and the newer read those from after it.
   hear('keys')
   await eventually(
     () => held.length,
@@ -222,7 +222,7 @@ test('of two concurrent reads of the keys, the newer one wins, in either order o
   expect(keys.signer().kid).toBe(other.app.features.auth.keys.signer().kid)
 })
 
-test('a node recovers from a failed read of the keys in the hourly run, even without a rotation', async () => {
+test('a node repeats a failed read of the signing keys in its hourly run, even without a rotation', async () => {
   const refusal = new Error('the database is away')
   let isAway = false
   const db: Scopes = {

@@ -43,7 +43,7 @@ async function startNewest(): Promise<RunningService> {
 const signIn = (service: RunningService, name: string) =>
   tokenOf(service, { email: `${name}@demo.local`, password: PASSWORD })
 
-it('reads data that the baseline release wrote', async () => {
+it('the service reads data that the baseline release wrote', async () => {
   const service = await startNewest()
   const read = async (path: string, token: string) => {
     const { status, body } = await service.call('GET', path, { token })
@@ -62,7 +62,7 @@ it('reads data that the baseline release wrote', async () => {
 
   const admin = await signIn(service, 'admin')
   expect(await read('/api/admin/users?search=Łukasz', admin)).toMatchObject({ total: 1 })
-  // This release has folded names and search tokens.
+  // The baseline has no folded names and search tokens, but this release has.
   expect(await read('/api/admin/users?search=JORG%20arztel', admin)).toMatchObject({ total: 1 })
   for (const search of ['lucja oster', 'علي محمد', '山田太郎', 'SIOBHAN OBRIEN', 'mrn|A-23']) {
     const again = await service.call('POST', '/api/patients/search', {
@@ -85,7 +85,7 @@ it('reads data that the baseline release wrote', async () => {
   await service.stop()
 })
 
-it('applies every newer migration once, and starts again on the migrated database', async () => {
+it('the service applies every newer migration once, and starts again on the migrated database', async () => {
   const service = await startNewest()
   expect(await database.sql('select version, checksum from migrations order by version')).toEqual(
     (await readMigrations()).map(({ version, checksum }) => ({ version, checksum })),

@@ -6,7 +6,7 @@ import { type Answer, type CallOptions, openService, type Service } from '../sup
 export interface WebhookClinic {
   service: Service
   clinic: Clinic
-  /** Calls a path below `/api/webhooks` as the clinic's admin, who signs in again when the token has expired. */
+  /** Calls a path below `/api/webhooks` as the clinic's admin. Signs the admin in again when the token has expired. */
   call<T = any>(method: string, path?: string, options?: CallOptions): Promise<Answer<T>>
   /** Registers a webhook, for all events by default. Returns the response body. */
   register(fields?: Record<string, unknown>): Promise<any>

@@ -7,7 +7,7 @@ let at: WebhookClinic
 
 beforeAll(async () => {
   at = await openClinic()
-  // Days without events, so that the deliveries have gaps between them.
+  // Uses days without events, so that there are gaps between the days with deliveries.
   await at.service.database.sql("select ensure_webhook_partitions('2026-01-01', '2026-01-05')")
 })
 
@@ -92,7 +92,7 @@ describe('the list of webhook deliveries', () => {
     })
   })
 
-  test('contains the latest twenty of many attempts, with the total number', async () => {
+  test('contains only the latest twenty of many attempts, with the total number', async () => {
     const many = { status: 'failed', attempts: 1000 } as const
     const id = await webhookWith([
       { entry_id: 70, ...many },
@@ -111,7 +111,7 @@ describe('the list of webhook deliveries', () => {
     expect(shown([body])).toEqual([[1000, latest]])
   })
 
-  test('is sorted by time in either direction, over pages and days', async () => {
+  test('is sorted by time in either direction, across pages and days', async () => {
     const days = [1, 2, 3, 4, 5]
     const id = await webhookWith(
       days.flatMap((day) =>
@@ -217,7 +217,7 @@ describe('a manual retry', () => {
     )[0]
 
   test.each(['pending', 'delivered', 'failed'] as const)(
-    'makes a delivery that is %s due immediately, with a new schedule',
+    'makes a delivery with the status "%s" due immediately, with a new retry schedule',
     async (status) => {
       const id = await webhookWith([{ entry_id: 9, status, attempts: 4 }])
       const answer = await retry(id, 9)
@@ -265,7 +265,7 @@ describe('a manual retry', () => {
     expect((await rowOf(id))?.status).toBe('failed')
   })
 
-  test('is answered 404 for an unknown delivery of an active or inactive webhook', async () => {
+  test('gets 404 for an unknown delivery of an active or inactive webhook', async () => {
     const [active, inactive] = [await webhookWith([]), await webhookWith([], false)]
     const other = await webhookWith([{ entry_id: 9 }])
     expect((await retry(active, 9)).status).toBe(404)

@@ -31,7 +31,10 @@ const NOT_WALKED = [
   'encryption.root_key_destroyed',
 ]
 
-/** Returns the shape of `changes`: all fields of a created or deleted record, otherwise only their presence. */
+/**
+ * Returns the shape of `changes`. For a created or deleted record these are all its fields, and otherwise only whether
+ * `changes` exists.
+ */
 function shapeOf(changes: Record<string, unknown> | null): unknown {
   if (changes === null) return null
   const isWhole = changes.before === null || changes.after === null
@@ -63,7 +66,7 @@ describe('the list of events for webhooks', () => {
     }
   })
 
-  test('shows each event as the journal actually records it', async () => {
+  test('shows each event as the journal records it', async () => {
     const walkable = await openWalkable()
     const { service } = walkable
     await walk(walkable)
@@ -85,12 +88,12 @@ describe('the list of events for webhooks', () => {
     }
     const unmatched = catalogue.map(({ name }) => name).filter((name) => !compared.has(name))
     expect(unmatched).toEqual(NOT_WALKED)
-    // An event without a tenant would reach no webhook.
+    // An event without a tenant would be sent to no webhook.
     const ofNobody = rows.filter(({ entry }) => entry.tenant_id === null)
     expect(ofNobody.map(({ action }) => action).filter(isPublic)).toEqual([])
   })
 
-  test('is available next to the webhooks in the API, and only with GET', async () => {
+  test('is available beside the webhooks in the API, and only with GET', async () => {
     expect((await at.call('PUT', '/events', { body: {} })).status).toBe(422)
     expect((await at.call('DELETE', '/events')).status).toBe(422)
   })
@@ -104,7 +107,7 @@ describe('a webhook', () => {
     },
   )
 
-  test('gets every unknown event name reported, each with the valid names', async () => {
+  test('gets every unknown event name reported, with the valid names', async () => {
     const names = ['user.*', 'user', 'User.created', '**', 'webhook.*', '', 'webhook.updated']
     const answer = await at.call('POST', '/register', {
       body: { url: 'http://127.0.0.1:9/', events: names },
@@ -127,7 +130,7 @@ describe('an event subscription', () => {
     ['user.created', ['auth.*', 'user.*']],
     ['user.created', ['*']],
     ['self_healing.applied', ['self_healing.*']],
-  ])('to %s is included in %j', (action, events) => {
+  ])('contains %s if it names %j', (action, events) => {
     expect(isWanted(events, action)).toBe(true)
   })
 
@@ -137,7 +140,7 @@ describe('an event subscription', () => {
     ['access.refused', ['*']],
     ['webhook.updated', ['*']],
     ['webhook.test', ['*', 'webhook.test']],
-  ])('to %s is not included in %j', (action, events) => {
+  ])('does not contain %s if it names %j', (action, events) => {
     expect(isWanted(events, action)).toBe(false)
   })
 })

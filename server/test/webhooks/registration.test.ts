@@ -57,7 +57,7 @@ describe('a registered webhook', () => {
     ['https://bücher.example/ä', 'https://xn--bcher-kva.example/%C3%A4'],
     ['http://127.0.0.1:80/', 'http://127.0.0.1/'],
     ['http://0x7f.1/', 'http://127.0.0.1/'],
-  ])('to %s is stored as %s', async (url, kept) => {
+  ])('with the URL %s is stored with the URL %s', async (url, kept) => {
     const { id, url: told } = await at.register({ url })
     expect(told).toBe(kept)
     await at.call('DELETE', `/${id}`)
@@ -147,7 +147,7 @@ describe('the state of a webhook', () => {
       [id],
     )
 
-  test('records the admin as the reason of a deactivation, and activating clears the reason', async () => {
+  test('contains the admin as the reason of a deactivation, and no reason after an activation', async () => {
     const { id } = await at.register()
     expect((await put(id, { is_active: false })).body).toMatchObject({
       is_active: false,
@@ -169,7 +169,7 @@ describe('the state of a webhook', () => {
     expect((await put(id, { events: ['user.*'] })).body.disabled_reason).toBe('failing')
   })
 
-  test('keeps recorded failures on deactivation, and resets them on activation', async () => {
+  test('keeps recorded failures on deactivation, and contains none after an activation', async () => {
     const { id } = await at.register()
     await failing(id)
     await put(id, { is_active: false })
@@ -188,7 +188,7 @@ describe('the state of a webhook', () => {
     expect((await queueOf(id))?.due_at).not.toBeNull()
   })
 
-  test('loses the recorded failures of the old receiver when the URL changes', async () => {
+  test('contains no failures of the former receiver after the URL has changed', async () => {
     const { id } = await at.register()
     await failing(id)
     expect((await put(id, { events: ['user.*'] })).body.failing_since).not.toBeNull()

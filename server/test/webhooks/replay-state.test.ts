@@ -1,4 +1,4 @@
-/** The state of a replay: one at a time per webhook, with a job, progress and cancellation. */
+/** The state of a replay: one replay at a time per webhook, its job, its progress and its cancellation. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
@@ -35,7 +35,7 @@ const deliveriesOf = (id: number) =>
     [id],
   )
 
-/** Completes the first delivery with this status after one attempt. */
+/** Completes the first delivery after one attempt, with this status. */
 async function settle(id: number, status: 'delivered' | 'failed', entry: number): Promise<void> {
   await sql(
     `update webhook_deliveries set status = $1, attempts = 1, retry_step = 1, due_at = null,
@@ -51,7 +51,7 @@ async function settle(id: number, status: 'delivered' | 'failed', entry: number)
   )
 }
 
-test('only one of several concurrent replays of a webhook is accepted, and the others get its ID', async () => {
+test('only one of several concurrent replays of a webhook is accepted, and the other requests get its ID', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const answers = await Promise.all(Array.from({ length: 12 }, () => order(id)))
   const taken = answers.filter(({ status }) => status === 202)
@@ -61,7 +61,8 @@ test('only one of several concurrent replays of a webhook is accepted, and the o
     expect(body.detail).toContain(`Replay ${taken[0]?.body.id} of this webhook`)
   }
   expect(await sql('select 1 from webhook_replays where webhook_id = $1', [id])).toHaveLength(1)
-  // A replay of another webhook is independent. The next replay can start once this one has ended.
+  // A replay of another webhook is independent. The next replay of this webhook can start once the current one has
+  // ended.
   const other = await at.register({ events: ['user.created'] })
   expect((await order(other.id)).status).toBe(202)
   await run(taken[0]?.body.id)
@@ -109,7 +110,7 @@ test('a cancelled replay restores waiting deliveries to their earlier state', as
   const [delivered, failed, waiting, untried, sent] = await deliveriesOf(id)
   await settle(id, 'delivered', delivered?.entry_id)
   await settle(id, 'failed', failed?.entry_id)
-  // One delivery waits for its second attempt without any replay, and one did not exist before the replay.
+  // Changes two deliveries: one waits for its second attempt without a replay, and one did not exist before the replay.
   await sql(
     `update webhook_deliveries set replay_id = null, due_at = '2099-01-01', attempts = 1
      where webhook_id = $1 and entry_id = $2`,
@@ -139,7 +140,7 @@ test('a cancelled replay restores waiting deliveries to their earlier state', as
   expect([again.status, again.body.code]).toEqual([409, 'replay_over'])
 })
 
-test('an event that the fan-out finds after a replay was cancelled is still delivered', async () => {
+test('an event that the fan-out reads after a replay was cancelled is still delivered', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const [row] = await sql<{ id: number; created_at: string }>(
     `update webhooks set created_at = now() - interval '1 day' where id = $1
@@ -167,7 +168,7 @@ test('an event that the fan-out finds after a replay was cancelled is still deli
   expect(await deliveriesOf(id)).toMatchObject([{ entry_id: event.id, status: 'pending' }])
 })
 
-test('cancelling a replay keeps the deliveries that a later replay has queued', async () => {
+test('cancelling a replay keeps deliveries that a later replay has queued', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const first = await order(id)
   await run(first.body.id)
@@ -179,7 +180,7 @@ test('cancelling a replay keeps the deliveries that a later replay has queued', 
   expect(await shown(id, second.body.id)).toMatchObject({ waiting: 5 })
 })
 
-test('a cancelled replay whose job failed for good is cleaned up the next night', async () => {
+test('a cancelled replay whose job finally failed is cleaned up the next night', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const { body } = await order(id)
   await run(body.id)
@@ -198,7 +199,7 @@ test('a cancelled replay whose job failed for good is cleaned up the next night'
   expect(await jobs()).toEqual([])
 })
 
-test('upkeep deletes old replays, and first marks one that never ended as failed', async () => {
+test('the upkeep deletes old replays, and first marks one that never ended as failed', async () => {
   const { id } = await at.register({ events: ['user.created'] })
   const over = await order(id)
   await run(over.body.id)
@@ -238,7 +239,7 @@ describe('the job of a replay', () => {
     expect(jobs).toHaveLength(1)
   })
 
-  test('is queued again for an abandoned replay, but only once', async () => {
+  test('is queued again for an abandoned replay, only once', async () => {
     await sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { replays } = at.service.app.features.webhooks.services
     await replays.tidy()

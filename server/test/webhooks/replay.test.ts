@@ -1,4 +1,4 @@
-/** Replays queue past events again in batches, despite interruptions. */
+/** A replay queues past events again, in batches. Interruptions do not change the result. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { replaysService, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
 import { DAY, HOUR } from '../../src/lib/clock.ts'
@@ -56,7 +56,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
     `create table if not exists journal_${month(0).replaceAll('-', '_')} partition of journal
      for values from ('${month(0)} 00:00:00+00') to ('${month(1)} 00:00:00+00')`,
   ).catch((error: { code?: string }) => {
-    // The partition exists under its usual name.
+    // Ignores the error that the partition already exists under its usual name.
     if (error.code !== '42P17') throw error
   })
   await sql(
@@ -68,7 +68,7 @@ async function past(time: string, count: number, action = 'user.updated'): Promi
 }
 
 describe('a replay', () => {
-  test('queues the subscribed events since a time, also from before the webhook existed', async () => {
+  test('queues the subscribed events after a certain time, even those from before the webhook existed', async () => {
     const { id } = await at.register({ events: ['user.*', 'department.created'] })
     const since = ago(HOUR)
     const answer = await order(id, since)
@@ -124,7 +124,7 @@ describe('a replay', () => {
         'webhook.test',
       ]),
     )
-    // The event of the webhook test was sent only once, when the test was requested.
+    // The event of a webhook test is not replayed. It was sent only once, when the test was requested.
     expect(events.filter((event) => event === 'webhook.test')).toHaveLength(1)
     const foreign = await at.service.database.sql(
       `select 1 from webhook_deliveries d join journal j on j.id = d.entry_id
@@ -134,7 +134,7 @@ describe('a replay', () => {
     expect(foreign).toEqual([])
   })
 
-  test('requeues deliveries that are finished or wait for a later attempt', async () => {
+  test('queues deliveries again that are finished or wait for a later attempt', async () => {
     const { id } = await at.register({ events: ['user.created'] })
     await order(id, ago(HOUR))
     await work()
@@ -197,7 +197,7 @@ describe('a replay', () => {
 })
 
 describe('the parameter `since` of a replay', () => {
-  test('can be a date, which means the beginning of the day, or an inclusive time', async () => {
+  test('can be a date, which means the beginning of that day, or a time, which is included', async () => {
     const { id } = await at.register({ events: ['user.blocked', 'user.unblocked', 'user.deleted'] })
     const day = ago(3 * DAY).slice(0, 10)
     await past(`${iso(Date.parse(day) - 1)}`, 1, 'user.blocked')
@@ -223,7 +223,7 @@ describe('the parameter `since` of a replay', () => {
 })
 
 describe('the parameter `until` of a replay', () => {
-  test('can be a date, which means the end of the day, or an inclusive time, and is never in the future', async () => {
+  test('can be a date, which means the end of that day, or a time, which is included, and is never in the future', async () => {
     const { id } = await at.register({
       events: ['department.created', 'department.updated', 'department.deleted'],
     })
@@ -282,7 +282,7 @@ describe('a long replay', () => {
     let calls = 0
     const inTenant: Scopes['inTenant'] = async (...args) => {
       const result = await db.inTenant(...args)
-      // The first call only reads the replay.
+      // Skips the first call, which only reads the replay.
       if (calls++ === batches) await act()
       return result
     }
@@ -296,7 +296,7 @@ describe('a long replay', () => {
     expect(await deliveriesOf(id)).toHaveLength(COUNT)
   })
 
-  test('continues where it stopped after a shutdown', async () => {
+  test('continues at its position after a shutdown', async () => {
     const { id } = await at.register({ events: ['user.updated'] })
     await order(id, ago(2 * DAY + HOUR))
     const stop = new AbortController()
@@ -316,7 +316,7 @@ describe('a long replay', () => {
     expect(deliveries.filter(({ status }) => status === 'delivered')).toHaveLength(part)
   })
 
-  test('is finished by another process if the first one stops halfway', async () => {
+  test('is completed by another process if the first one stops halfway', async () => {
     const { database, clock } = at.service
     await database.sql("delete from pgboss.job where name = 'webhooks.replay'")
     const { id } = await at.register({ events: ['user.updated'] })
@@ -342,7 +342,7 @@ describe('a long replay', () => {
     const part = (await deliveriesOf(id)).length
     expect(part).toBeGreaterThan(0)
     expect(part).toBeLessThan(COUNT)
-    // The job was returned to the queue, which does not count as a failure.
+    // The job was returned to the queue. This does not count as a failure.
     expect(await rowsOf(database, 'webhooks.replay')).toMatchObject([{ retry_count: 0 }])
     await node().start()
     const isWhole = async () => (await deliveriesOf(id)).length === COUNT || undefined
@@ -359,10 +359,10 @@ describe('a long replay', () => {
 })
 
 // Runs last in this file, because it stops the clock.
-describe('the limits of `since`', () => {
-  test('allow a start within the retention period, and no future one', async () => {
+describe('the limits of the parameter `since`', () => {
+  test('allow a start within the retention period, and no time in the future', async () => {
     const { id } = await at.register({ events: ['tenant.restored'] })
-    // The earliest day changes at midnight.
+    // Stops the clock, because the earliest day changes at midnight.
     at.service.clock.stop()
     const earliest = ago(30 * DAY).slice(0, 10)
     expect(await order(id, earliest)).toMatchObject({

@@ -1,4 +1,4 @@
-/** Webhook secrets: returned once, encrypted at rest, and replaced without invalid signatures in between. */
+/** Webhook secrets are returned once and encrypted at rest. While a secret is replaced, every signature stays valid. */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { deleteExpiredSecrets } from '../../src/features/webhooks/webhooks.jobs.ts'
 import { DAY, HOUR, MINUTE } from '../../src/lib/clock.ts'
@@ -20,7 +20,11 @@ beforeEach(async () => {
 const secretOf = (word: string) => `the secret number ${word}`
 const replace = (id: number, secret: string) => at.call('PUT', `/${id}`, { body: { secret } })
 
-/** Returns the number of signatures of a message. @param secret must verify the message, and `not` must not */
+/**
+ * Returns the number of signatures of a message.
+ * @param secret must verify the message
+ * @param not must not verify it
+ */
 async function signatures(id: number, secret: string, not?: string): Promise<number> {
   const { body } = await at.call('POST', `/${id}/test`)
   expect(body).toMatchObject({ delivered: true })
@@ -77,12 +81,12 @@ describe('a webhook secret', () => {
     expect(await rowsOf(id)).toEqual([{ expires_at: null }])
     const [entry] = (await at.entriesOf(id)).filter(({ action }) => action.includes('withdrawn'))
     expect(entry).toMatchObject({ action: 'webhook.secrets_withdrawn', changes: null })
-    // No old secret is left to revoke, as if the secret had never been replaced.
+    // There is no old secret left to revoke, as for a webhook whose secret was never replaced.
     expect((await withdraw()).status).toBe(404)
     expect((await at.call('DELETE', '/999999/secrets/previous')).status).toBe(404)
   })
 
-  test('is unchanged when set again, also in another spelling', async () => {
+  test('is unchanged if the same secret is set, even in another spelling', async () => {
     const secret = `whsec_${Buffer.alloc(25, 7).toString('base64')}`
     const { id } = await at.register({ url: receiver.url, secret })
     await replace(id, secret)
@@ -99,7 +103,7 @@ describe('a webhook secret', () => {
     expect(await signatures(id, `whsec_${other}`)).toBe(2)
   })
 
-  test('becomes current again when it is set again, and signs each message once', async () => {
+  test('becomes current again if it is set again, and signs each message once', async () => {
     const { id } = await at.register({ url: receiver.url, secret: secretOf('monday') })
     await replace(id, secretOf('tuesday'))
     at.service.clock.advance(HOUR)
@@ -109,7 +113,7 @@ describe('a webhook secret', () => {
     expect(await signatures(id, secretOf('monday'), secretOf('tuesday'))).toBe(1)
   })
 
-  test('can be replaced when it can no longer be decrypted', async () => {
+  test('can be replaced if it can no longer be decrypted', async () => {
     const { id } = await at.register({ url: receiver.url })
     await at.service.database.sql(
       "update webhook_secrets set sealed_secret = sealed_secret || '\\x00' where webhook_id = $1",
@@ -132,7 +136,7 @@ describe('an earlier webhook secret after several replacements', () => {
     expect(await rowsOf(id)).toHaveLength(10)
   })
 
-  test('stays valid beside one current secret when several are set concurrently', async () => {
+  test('stays valid beside the current secret when several secrets are set concurrently', async () => {
     const { id } = await at.register({ url: receiver.url })
     const answers = await Promise.all(
       Array.from({ length: 8 }, (_, index) => replace(id, secretOf(`racer ${index}`))),
@@ -165,7 +169,7 @@ describe('a change of a webhook secret', () => {
   })
 })
 
-describe('a webhook at rest', () => {
+describe('a stored webhook', () => {
   /** Returns every row of every table as text, with bytes in hex. */
   async function everything(): Promise<string> {
     const { sql } = at.service.database
@@ -196,7 +200,7 @@ describe('a webhook at rest', () => {
     await at.call('POST', `/${id}/replay`, { body: { since: new Date().toISOString() } })
   })
 
-  test('stores no secret in plain text in any table or in the log', async () => {
+  test('has no secret in plain text in any table or in the log', async () => {
     const text = await everything()
     expect(text).toContain(HIDDEN)
     const made = (await at.register()).secret
@@ -211,7 +215,7 @@ describe('a webhook at rest', () => {
     }
   })
 
-  test('writes no path of its URL to the log or the journal', async () => {
+  test('has no path of its URL in the log or the journal', async () => {
     const rows = await at.service.database.sql('select j::text as row from journal j')
     expect(rows.length).toBeGreaterThan(0)
     for (const { row } of rows) expect(row).not.toContain(HIDDEN)

@@ -1,4 +1,4 @@
-/** Webhook tests: one message is sent immediately, and the receiver's response is returned. */
+/** Webhook tests. The service sends one message immediately and returns the receiver's response. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answering, openReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
@@ -89,7 +89,7 @@ describe('a webhook test', () => {
 
   test.each<[string, Answering | null, object]>([
     [
-      'refuses it',
+      'refuses the message',
       () => ({ status: 500, body: 'no luck' }),
       {
         status_code: 500,
@@ -99,7 +99,7 @@ describe('a webhook test', () => {
       },
     ],
     [
-      'sends it elsewhere',
+      'redirects the message',
       () => ({ status: 307, headers: { location: 'http://127.0.0.1:9/' } }),
       { status_code: 307, error: 'status', detail: expect.stringContaining('Redirects') },
     ],
@@ -109,16 +109,16 @@ describe('a webhook test', () => {
       { status_code: 410, error: 'status', detail: expect.stringContaining('410') },
     ],
     [
-      'hangs up',
+      'closes the connection',
       () => 'reset',
       { status_code: null, error: 'connection_lost', detail: expect.stringContaining('closed') },
     ],
     [
-      'is not there',
+      'does not listen',
       null,
       { status_code: null, error: 'connection_refused', detail: 'connection refused' },
     ],
-  ])('whose receiver %s is answered 200, and reports that', async (_what, answer, expected) => {
+  ])('gets 200 with details if its receiver %s', async (_what, answer, expected) => {
     const { id } = answer ? await answering(answer) : await at.register()
     const { status, body } = await tryOut(id)
     expect(status).toBe(200)
@@ -151,7 +151,7 @@ describe('a webhook test', () => {
     })
   })
 
-  test('ends normally if the webhook is deleted during the test, and is in no list', async () => {
+  test('ends normally if the webhook is deleted during the test, and is then in no list', async () => {
     const { id } = await answering(async () => {
       await at.call('DELETE', `/${id}`)
       return { status: 200 }
@@ -171,7 +171,7 @@ describe('a webhook test in progress', () => {
     for (const go of waiting.splice(0)) go()
   }
 
-  test('has a committed journal entry, and holds no transaction open', async () => {
+  test('has a committed journal entry, and keeps no transaction open', async () => {
     const { id } = await answering(whenLet)
     const result = tryOut(id)
     await until('the message is there', () => waiting.length > 0 || undefined)
@@ -185,7 +185,7 @@ describe('a webhook test in progress', () => {
     expect((await result).status).toBe(200)
   })
 
-  test('allows two more tests for the tenant; a fourth is refused', async () => {
+  test('allows two more tests of the tenant at a time, and a fourth one is refused', async () => {
     const { id } = await answering(whenLet)
     const results = [tryOut(id), tryOut(id), tryOut(id)]
     await until('three are there', () => waiting.length === 3 || undefined)
@@ -201,7 +201,7 @@ describe('a webhook test in progress', () => {
   })
 })
 
-describe('a paused receiver that answers a webhook test', () => {
+describe('a webhook test to a paused receiver', () => {
   const failing = (id: number) =>
     at.service.database.sql(
       `update webhook_queues set failures = 9, failing_since = now() - interval '1 day',
@@ -211,7 +211,7 @@ describe('a paused receiver that answers a webhook test', () => {
   const queueOf = async (id: number) =>
     (await at.service.database.sql('select * from webhook_queues where webhook_id = $1', [id]))[0]
 
-  test('gets its waiting deliveries immediately', async () => {
+  test('sends its waiting deliveries immediately if the test succeeds', async () => {
     const { id } = await answering()
     await failing(id)
     await tryOut(id)
@@ -220,14 +220,14 @@ describe('a paused receiver that answers a webhook test', () => {
     expect(queue?.due_at).not.toBeNull()
   })
 
-  test('keeps its pause when the test fails', async () => {
+  test('keeps the pause if the test fails', async () => {
     const { id } = await answering(() => ({ status: 503 }))
     await failing(id)
     await tryOut(id)
     expect(await queueOf(id)).toMatchObject({ failures: 9, due_at: null })
   })
 
-  test('keeps its pause if the webhook got another URL during the test', async () => {
+  test('keeps the pause if the webhook got another URL during the test', async () => {
     const { id } = await answering(async () => {
       await at.call('PUT', `/${id}`, { body: { url: 'http://127.0.0.1:9/other' } })
       await failing(id)
@@ -237,7 +237,7 @@ describe('a paused receiver that answers a webhook test', () => {
     expect(await queueOf(id)).toMatchObject({ failures: 9, failing_since: expect.any(String) })
   })
 
-  test('keeps its deliveries waiting while the webhook is inactive', async () => {
+  test('sends no waiting deliveries while the webhook is inactive', async () => {
     const { id } = await answering()
     await at.call('PUT', `/${id}`, { body: { is_active: false } })
     await failing(id)
@@ -247,7 +247,7 @@ describe('a paused receiver that answers a webhook test', () => {
 })
 
 describe('shutdown during a webhook test', () => {
-  test('aborts the test, and its caller is asked to retry', async () => {
+  test('aborts the test, and asks the caller to retry', async () => {
     const node = await openClinic()
     const { url, received } = await openReceiver({ answer: () => 'stall' })
     const { id } = await node.register({ url })

@@ -1,4 +1,4 @@
-/** The upkeep of webhooks deletes expired days and deleted webhooks, and keeps pending deliveries. */
+/** The upkeep of webhooks deletes expired days and deleted webhooks. It keeps pending deliveries. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
   lockDelivery,
@@ -18,7 +18,7 @@ let at: WebhookClinic
 const KEPT = 30
 const { signal } = new AbortController()
 
-/** The days before and after the service starts. They differ if it starts at midnight. */
+/** The dates before and after the start of the service. They differ if it starts at midnight. */
 let startedOn: string[]
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const before = await todayOf(database)
   at = await openClinic({ database })
   startedOn = [before, await todayOf(database)]
-  // From here on, a day has the same age in the test and in the service.
+  // Stops the clock, so that a day has the same age in the test and in the service from here on.
   at.service.clock.stop()
 })
 
@@ -86,7 +86,7 @@ describe('the partitions for webhook deliveries', () => {
     expect(made).toBe(2 * ((await daysOf()).length - days.length))
   })
 
-  test('are created if one is missing, only once by many concurrent nodes', async () => {
+  test('are created if one is missing, only once by many nodes at the same time', async () => {
     const [first, ...others] = await daysOf()
     for (const day of others)
       await at.service.database.sql('select drop_webhook_partition($1)', [day])
@@ -98,7 +98,7 @@ describe('the partitions for webhook deliveries', () => {
     expect(days).toEqual(expect.arrayContaining([first, ...others.slice(-2)]))
   })
 
-  test('are created from a past day on when requested', async () => {
+  test('are created for past days when that is requested', async () => {
     const first = dayAgo(3)
     const before = await today()
     await ensureWebhookDays(at.service.app.db, `${first}T23:59:59.999Z`)
@@ -107,7 +107,7 @@ describe('the partitions for webhook deliveries', () => {
   })
 })
 
-describe('the partition of a past day', () => {
+describe('the partition of a past day of deliveries', () => {
   test('is dropped with its attempts once it is older than the retention of deliveries', async () => {
     for (const days of [400, 32, 31, 30, 29]) await makeDay(dayAgo(days))
     await drop()
@@ -161,7 +161,7 @@ describe('the partition of a past day', () => {
     await deletedAgo(null)
   })
 
-  test('is kept if one of its deliveries is requeued at that moment', async () => {
+  test('is kept if one of its deliveries is queued again at that moment', async () => {
     const { id } = await at.register()
     const day = dayAgo(52)
     await makeDay(day)
@@ -191,7 +191,7 @@ describe('the partition of a past day', () => {
     ).toEqual([{ status: 'pending' }])
   })
 
-  test('that is in use is left for the next night, and blocks no other day', async () => {
+  test('is left for the next night if it is in use, and no other partition is delayed', async () => {
     const [busy, end] = [gate(), gate()]
     const day = dayAgo(53)
     await makeDay(day)

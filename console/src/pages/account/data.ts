@@ -54,7 +54,7 @@ export function useLinkMessenger(): (code: string) => Promise<void> {
 
 /**
  * Unlinks the chat of the person.
- * @param onUnlinked called after the service unlinked it, before the page shows it
+ * @param onUnlinked called after the service has unlinked the chat and before the page shows that
  */
 export function useUnlinkMessenger(onUnlinked: () => void) {
   const queries = useQueryClient()

@@ -13,6 +13,6 @@ test.each([
   ],
   ['curl/8.14', 'curl/8.14'],
   [null, 'Unknown device'],
-])('names the device of %s', (userAgent, name) => {
+])('the list of sessions names the device of the user agent %s', (userAgent, name) => {
   expect(deviceName(userAgent)).toBe(name)
 })

@@ -3,7 +3,7 @@ import { accountTexts } from './account.texts.ts'
 
 const texts = accountTexts.sessions
 
-/** The first match counts, because most browsers also name other browsers. */
+/** The first match counts, because most browsers also mention other browsers in the header. */
 const BROWSERS: readonly [RegExp, string][] = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

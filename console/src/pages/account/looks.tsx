@@ -12,7 +12,10 @@ import { accountTexts } from './account.texts.ts'
 
 const texts = accountTexts.looks
 
-/** The theme, the row height, and the single-letter shortcuts. Each choice applies immediately. */
+/**
+ * Lets users choose the theme, the row height, and whether single-letter shortcuts work. Each choice applies
+ * immediately.
+ */
 export function Looks() {
   const chooseDensity = useChooseDensity()
   return (

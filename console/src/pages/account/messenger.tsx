@@ -101,7 +101,7 @@ function explain({ code, status }: ApiError) {
 function LinkedChat({ status }: { status: Status }) {
   const [isAsking, setAsking] = useState(false)
   const unlink = useUnlinkMessenger(() => {
-    // The button that opened the dialog disappears when the chat is unlinked.
+    // Moves the focus to the heading, because the button that opened the dialog disappears when the chat is unlinked.
     closeThenFocus(() => setAsking(false), focusHeading)
     showToast(texts.unlinked)
   })

@@ -14,7 +14,7 @@ import { useReloadAccount } from './data.ts'
 
 const texts = accountTexts.password
 
-/** Changes the password. The service then ends every session, so the person is signed in again. */
+/** Changes the password. The service then ends every session, so the form signs the user in again. */
 export function Password() {
   const [isOpen, setOpen] = useState(false)
   const opener = useReturnFocus(isOpen)

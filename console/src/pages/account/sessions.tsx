@@ -93,7 +93,7 @@ function SessionRow({ session, onEnd }: { session: Session; onEnd: () => void })
 
 function EndSession({ session, onClose }: { session: Session; onClose: () => void }) {
   const end = useEndSession(() => {
-    // The button that opened the dialog disappears with the session.
+    // Moves the focus to the heading, because the button that opened the dialog disappears with the session.
     closeThenFocus(onClose, focusHeading)
     showToast(texts.ended)
   })

@@ -16,11 +16,11 @@ export const actionsQuery = queryOptions({
 export interface ActionMeanings {
   /** Empty until the actions are loaded. */
   readonly actions: readonly AuditAction[]
-  /** Returns the meaning of an action. An unknown action is shown as it is. */
+  /** Returns the meaning of an action. Returns the name of an unknown action. */
   readonly meaningOf: (action: string) => string
 }
 
-/** Loads the meanings once for all pages. */
+/** Loads the meanings of the actions. All pages share the result. */
 export function useActionMeanings(): ActionMeanings {
   const actions = useQuery(actionsQuery).data ?? []
   const meanings = new Map(actions.map(({ action, meaning }) => [action, meaning]))

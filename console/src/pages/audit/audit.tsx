@@ -42,7 +42,7 @@ export function Page() {
   const live = useLiveSwitch(list)
   const query = useEntries(list, span, live.isRunning)
   const rows = query.isPlaceholderData ? undefined : query.data?.items
-  // The names of people stay while other entries load.
+  // Keeps the names of people while other entries load.
   const entries = query.data?.items ?? NO_ENTRIES
   const arrivals = useArrivals(live.isRunning, JSON.stringify([clinicId, list.filters, span]), rows)
   const steady = useSteadyPages(list, rows ?? NO_ENTRIES)
@@ -95,7 +95,7 @@ interface EntriesProps {
   readonly arrivals: Arrivals
 }
 
-/** The table of entries, with the open entry beside it. */
+/** The table of entries, and the panel of the open entry beside the table. */
 function Entries({ list, query, arrivals }: EntriesProps) {
   const meanings = useActionMeanings()
   const rows = query.isPlaceholderData ? undefined : query.data?.items
@@ -198,7 +198,7 @@ function NoEntries({ list }: { list: ListState<AuditParameters> }) {
   )
 }
 
-/** The open entry, with the data that could be found. */
+/** The open entry, with as much of its data as could be found. */
 interface OpenEntry {
   readonly id: number | undefined
   readonly entry: AuditEntry | undefined
@@ -207,7 +207,7 @@ interface OpenEntry {
 }
 
 /**
- * Finds the open entry among the rows, or by its time if later entries have pushed it off the page.
+ * Finds the open entry among the rows. If later entries have pushed it off the page, finds it by its time.
  * @param rows undefined while the rows load
  */
 function useOpenEntry(rows: readonly AuditEntry[] | undefined): OpenEntry {
@@ -227,7 +227,7 @@ function useOpenEntry(rows: readonly AuditEntry[] | undefined): OpenEntry {
   }
 }
 
-/** Returns the open entry as last seen among the rows. It stays when the rows change. */
+/** Returns the open entry as it was last seen among the rows, even if the rows have changed since then. */
 function useKept(id: number | undefined, row: AuditEntry | undefined): AuditEntry | undefined {
   const clinicId = useClinicId()
   const [kept, setKept] = useState<{ clinicId: number; entry: AuditEntry }>()
@@ -235,7 +235,7 @@ function useKept(id: number | undefined, row: AuditEntry | undefined): AuditEntr
   return kept?.clinicId === clinicId && kept.entry.id === id ? kept.entry : undefined
 }
 
-/** Returns to the first page when the address has a cursor that does not belong to its list. */
+/** Returns to the first page if the cursor in the URL does not belong to this list. */
 function useForgetBadCursor(list: ListState<AuditParameters>, error: unknown): void {
   const change = useChangeSearch()
   const isBad =

@@ -12,7 +12,7 @@ interface ChipsProps {
   readonly entries: readonly AuditEntry[]
 }
 
-/** The filters that links set, in words, each with a way to remove it. */
+/** Describes the filters that links set, each with a button to remove the filter. */
 export function Chips({ list, entries }: ChipsProps) {
   const { filters, setFilters } = list
   const { resource_type, resource_id } = recordFilter(filters)
@@ -66,7 +66,7 @@ export function findPersonName(id: number, entries: readonly AuditEntry[]): stri
   const about = entries.find(
     (entry) => entry.resource_type === 'user' && entry.resource_id === String(id),
   )
-  // Entries contain only the address of a deleted person, or of a person of another clinic.
+  // For a deleted person, or a person of another clinic, entries contain only the e-mail address.
   return (
     about?.resource_name ??
     by.find(({ user_email }) => user_email !== null)?.user_email ??

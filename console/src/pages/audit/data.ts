@@ -19,7 +19,7 @@ import {
 /** The interval of polls for new entries in live mode. */
 const LIVE_MS = 3000
 
-/** Loads the page of the audit log for a view, and polls while `isLive`. */
+/** Loads the page of the audit log for a view. Polls for new entries while `isLive`. */
 export function useEntries(view: AuditView, span: AuditSpan, isLive: boolean) {
   const clinicId = useClinicId()
   const queryOf = useAuditQuery(view.filters, span)
@@ -36,7 +36,10 @@ export function useEntries(view: AuditView, span: AuditSpan, isLive: boolean) {
   )
 }
 
-/** Returns a function that returns the filters for the API. Loads the known actions first if the filters name some. */
+/**
+ * Returns a function that computes the filters for the API. If the filters contain actions, the function first loads
+ * the known actions.
+ */
 export function useAuditQuery(filters: AuditFilters, span: AuditSpan): () => Promise<AuditQuery> {
   const clinicId = useClinicId()
   const queries = useQueryClient()
@@ -55,11 +58,11 @@ export const peopleRequest = (clinicId: number, text: string): OptionsRequest =>
   },
 })
 
-/** The largest page of the API. Fewer entries than that have the same time. */
+/** The largest page size of the API. It is assumed that fewer entries than this have the same time. */
 const MAX_OF_ONE_TIME = 100
 
 /**
- * Loads an entry that is not among the rows, if necessary.
+ * Loads an entry if it is not among the rows.
  * @param at the time of the entry
  */
 export function useEntry(id: number | undefined, at: string | undefined, isNeeded: boolean) {
@@ -77,7 +80,7 @@ export function useEntry(id: number | undefined, at: string | undefined, isNeede
   })
 }
 
-/** Loads the name of a person, if necessary. */
+/** Loads the name of a person if it is not known. */
 export function usePersonName(id: number | undefined, isNeeded: boolean): string | undefined {
   const clinicId = useClinicId()
   const query = useQuery({

@@ -4,7 +4,7 @@ import { readChanges } from './entry-changes.ts'
 const read = (action: string, changes: Record<string, unknown> | null) =>
   readChanges({ action, resource_type: action.split('.')[0] ?? '', changes })
 
-test('writes the values of a change in words', () => {
+test('the audit entry panel describes the old and new values of a change in words', () => {
   const { difference, facts } = read('user.role_changed', {
     before: { role: 'nurse', status: 'active' },
     after: { role: 'doctor', status: 'blocked' },
@@ -21,13 +21,16 @@ test.each([
   ['user.password_changed', { before: {}, after: {}, by: 'administrator' }, ['password']],
   ['webhook.updated', { before: {}, after: {}, secret: 'changed' }, ['secret']],
   ['patient.updated', { fields: ['phone', 'address'] }, ['phone', 'address']],
-])('hides the values that %s does not contain', (action, changes, fields) => {
-  const { difference } = read(action, changes)
-  expect([...(difference?.hidden ?? [])]).toEqual(fields)
-  expect(Object.keys(difference?.before ?? {})).toEqual(fields)
-})
+])(
+  'the audit entry panel lists the changed fields as hidden if an entry of %s has no values',
+  (action, changes, fields) => {
+    const { difference } = read(action, changes)
+    expect([...(difference?.hidden ?? [])]).toEqual(fields)
+    expect(Object.keys(difference?.before ?? {})).toEqual(fields)
+  },
+)
 
-test('shows other details as facts', () => {
+test('the audit entry panel lists the other details of an entry as facts', () => {
   expect(read('backup.created', { type: 'tenant', records: 5 })).toEqual({
     facts: [
       ['type', 'tenant'],
@@ -37,7 +40,7 @@ test('shows other details as facts', () => {
   expect(read('auth.login', null)).toEqual({ facts: [] })
 })
 
-test('says that a long value is kept as its hash', () => {
+test('the audit entry panel shows the size and hash of a long value that the journal does not store', () => {
   const { difference } = read('tenant.updated', {
     before: { settings: { note: 'short' } },
     after: { settings: { note: { sha256: '2c26', bytes: 2048 } } },

@@ -1,6 +1,6 @@
 import { formatCount } from '../../words/numbers.ts'
 
-/** Words for the details of an entry. */
+/** Texts for the details of an entry. */
 export const changesTexts = {
   password: 'Password',
   secret: 'Secret',
@@ -8,7 +8,7 @@ export const changesTexts = {
     `${formatCount(bytes, 'byte', 'bytes')}, kept as SHA-256 ${hash}`,
 }
 
-/** The fields of records and the details of entries. A field without a word shows its name. */
+/** The names of fields and details in words. A field that is missing here is shown by its technical name. */
 export const fieldNames: Readonly<Record<string, string>> = {
   access: 'Access',
   address: 'Address',

@@ -1,4 +1,7 @@
-/** Reads the details of an entry: a difference, values that the service keeps secret, and other facts. */
+/**
+ * Reads the details of an entry: changed fields with both values, changed fields whose values are secret, and other
+ * facts.
+ */
 import { roleNames } from '../../words/roles.ts'
 import { statusWord } from '../../words/statuses.ts'
 import { changesTexts } from './entry-changes.texts.ts'
@@ -6,9 +9,9 @@ import { type AuditEntry, nameIn } from './entry-words.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The details of an entry, sorted by how they are shown. */
+/** The details of an entry, grouped by how the panel shows them. */
 export interface EntryChanges {
-  /** Absent when the entry is not about a change of fields. */
+  /** Absent if the entry is not about changed fields. */
   readonly difference?: {
     readonly before: Fields
     readonly after: Fields
@@ -18,7 +21,7 @@ export interface EntryChanges {
   readonly facts: readonly (readonly [name: string, value: unknown])[]
 }
 
-/** Sorts the details of an entry. */
+/** Groups the details of an entry by how the panel shows them. */
 export function readChanges({
   action,
   resource_type,
@@ -41,7 +44,7 @@ export function readChanges({
   }
 }
 
-/** Returns the fields that the journal names without their values. */
+/** Returns the changed fields whose values the journal omits. */
 function hiddenFields(action: string, resourceType: string, others: Fields): readonly string[] {
   if (action === 'user.password_changed') return ['password']
   // The journal never contains the values of a patient's fields.
@@ -54,7 +57,7 @@ const mapFields = (fields: Fields, resourceType: string): Fields =>
     Object.entries(fields).map(([name, value]) => [name, shown(name, value, resourceType)]),
   )
 
-/** Formats a value in the reader's words. */
+/** Formats a value for the reader, in words where possible. */
 function shown(name: string, value: unknown, resourceType?: string): unknown {
   if (isDigest(value)) return changesTexts.longText(value.bytes, value.sha256)
   if (name === 'role' && typeof value === 'string') return nameIn(roleNames, value)
@@ -64,7 +67,7 @@ function shown(name: string, value: unknown, resourceType?: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(key, item)]))
 }
 
-/** True for a hash, which the journal keeps in place of a value that is too long for it. */
+/** True for a hash. The journal stores a hash instead of a value that is too long. */
 function isDigest(value: unknown): value is { sha256: string; bytes: number } {
   return isFields(value) && typeof value.sha256 === 'string' && typeof value.bytes === 'number'
 }

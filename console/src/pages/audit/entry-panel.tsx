@@ -25,7 +25,7 @@ interface EntryPanelProps {
   readonly onClose: () => void
 }
 
-/** The entry that is open: its facts, the difference field by field, and the ways to related entries. */
+/** The panel of the open entry: its facts, the changed fields, and the links to related entries. */
 export function EntryPanel({ entry, onClose }: EntryPanelProps) {
   const { meaningOf } = useActionMeanings()
   return (
@@ -51,7 +51,7 @@ interface AbsentPanelProps {
   readonly onClose: () => void
 }
 
-/** Says that the open entry is not among the rows. */
+/** Shows that the open entry was not found. */
 export function AbsentPanel({ id, onClose }: AbsentPanelProps) {
   return (
     <Panel
@@ -118,7 +118,7 @@ const RECORD_PAGES: Readonly<Record<string, string>> = {
 function RecordLink({ entry }: { entry: AuditEntry }) {
   const { resource_type, resource_id, resource_name } = entry
   const path = Object.hasOwn(RECORD_PAGES, resource_type) ? RECORD_PAGES[resource_type] : undefined
-  // A record without a name has been deleted.
+  // A record without a name has been deleted, so there is no link to it.
   const id = resource_name === null ? null : Number(resource_id)
   return (
     <>
@@ -141,7 +141,10 @@ interface LinkToPageProps {
   readonly children: string
 }
 
-/** A link to a record on its page, or its name if no page shows it. Readers of the audit log may see these pages. */
+/**
+ * A link to the page of a record. Shows only the name if no page shows the record. Readers of the audit log may open
+ * these pages.
+ */
 function LinkToPage({ path, id, children }: LinkToPageProps) {
   const person = usePersonHere()
   const clinicId = useClinicId()

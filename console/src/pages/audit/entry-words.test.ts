@@ -9,7 +9,7 @@ test.each([
   [{ ...nobody, user_id: 7 }, 'User 7'],
   [nobody, 'the service'],
   [{ ...nobody, ip: '203.0.113.7' }, 'Not signed in'],
-])('names who made an entry: %j', (entry, who) => {
+])('the audit log names the author of an entry: %j', (entry, who) => {
   expect(whoOf(entry)).toBe(who)
 })
 
@@ -18,15 +18,18 @@ test.each([
   ['user', '57', null, 'User 57'],
   ['audit_log', null, null, 'Audit log'],
   ['a_new_type', '5', null, 'a_new_type 5'],
-])('names the record of an entry: %s %s', (resource_type, resource_id, resource_name, name) => {
-  expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
-})
+])(
+  'the audit log names the record of an entry: %s %s',
+  (resource_type, resource_id, resource_name, name) => {
+    expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
+  },
+)
 
-test('shows an unknown kind of record as it is', () => {
+test('the audit log shows an unknown resource type unchanged', () => {
   expect(resourceTypeName('constructor')).toBe('constructor')
 })
 
-test('shortens a meaning to its main clause', () => {
+test('the audit log shortens the meaning of an action to its main clause', () => {
   expect(shortMeaning('A tenant was deleted; it can be restored')).toBe('A tenant was deleted')
   expect(shortMeaning('A user signed in')).toBe('A user signed in')
 })

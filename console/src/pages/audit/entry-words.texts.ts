@@ -1,4 +1,4 @@
-/** Words for entries of the audit log. */
+/** Texts for entries of the audit log. */
 export const entryTexts = {
   service: 'the service',
   notSignedIn: 'Not signed in',
@@ -7,7 +7,7 @@ export const entryTexts = {
   by: (who: string, time: string) => `by ${who}, ${time}`,
 }
 
-/** The kinds of records. */
+/** The kinds of records in words. */
 export const resourceTypeNames: Readonly<Record<string, string>> = {
   audit_log: 'Audit log',
   backup: 'Backup',
@@ -27,7 +27,7 @@ export const resourceTypeNames: Readonly<Record<string, string>> = {
   webhook: 'Webhook',
 }
 
-/** The groups of actions. */
+/** The groups of actions in words. */
 export const actionGroupNames: Readonly<Record<string, string>> = {
   tenant: 'Clinic',
   outbound: 'Outgoing messages',

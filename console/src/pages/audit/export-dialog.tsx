@@ -16,7 +16,7 @@ const texts = auditTexts.export
 interface ExportDialogProps {
   readonly filters: AuditFilters
   readonly span: AuditSpan
-  /** The page info of the list, which contains the number of matching entries. */
+  /** The page info of the list. It contains the number of matching entries. */
   readonly matching: PageInfo | undefined
   readonly onClose: () => void
 }

@@ -1,4 +1,4 @@
-/** Receives the file of an export, piece by piece. */
+/** Receives the file of an export in pieces. */
 import { api } from '../../api/client.ts'
 import type { AuditQuery } from './filters.ts'
 
@@ -11,7 +11,7 @@ export interface ReceivedFile {
   readonly content: Blob
 }
 
-/** The error for an export whose stream ended early. */
+/** The error of an export whose stream ended too early. */
 export class BrokenExport extends Error {
   override readonly name = 'BrokenExport'
 }
@@ -22,7 +22,7 @@ interface ReceiveOptions {
   readonly onProgress: (bytes: number) => void
 }
 
-/** The size from which received pieces become a part of the file, which the browser may store on disk. */
+/** Received pieces are joined into a part of the file at this size. The browser may store parts on disk. */
 const PART_BYTES = 4_000_000
 
 /**

@@ -19,7 +19,7 @@ interface FilterBarProps {
   readonly personName: string | undefined
 }
 
-/** The filters of the audit log. */
+/** The controls for the filters of the audit log. */
 export function FilterBar({ list, personName }: FilterBarProps) {
   const { filters, setFilters } = list
   const change = (parameters: Parameters<typeof setFilters>[0]) =>
@@ -72,7 +72,7 @@ interface PersonFilterProps {
   readonly onChange: (id: number | undefined) => void
 }
 
-/** A choice of a person by name or e-mail address. */
+/** Lets users choose a person by name or e-mail address. */
 function PersonFilter({ id, name, onChange }: PersonFilterProps) {
   const clinicId = useClinicId()
   return (
@@ -123,7 +123,7 @@ interface TextFilterProps {
   readonly faultOf?: (text: string) => string | undefined
 }
 
-/** A filter that is applied with Enter, or when the focus leaves it. */
+/** A text filter. It applies when the user presses Enter or leaves the field. */
 function TextFilter({ label, value, onChange, faultOf }: TextFilterProps) {
   const id = useId()
   const [text, setText] = useState(value)

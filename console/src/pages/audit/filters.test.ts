@@ -14,7 +14,7 @@ const known: AuditAction[] = ['user.created', 'user.deleted', 'auth.login'].map(
   resource_type: 'user',
 }))
 
-describe('the range of time', () => {
+describe('the time range', () => {
   test.each([
     [{}, { range: '24h' }],
     [{ range: '7d' }, { range: '7d' }],
@@ -30,11 +30,11 @@ describe('the range of time', () => {
     [{ from: '2026-03-02', to: '2026-03-01' }, { range: '24h' }],
     [{ from: '2026-02-31', to: '2026-03-01' }, { range: '24h' }],
     [{ from: '2026-03-01T10:00' }, { range: '24h' }],
-  ])('is read from the address: %j', (search, range) => {
+  ])('is read from the URL parameters %j', (search, range) => {
     expect(timeRangeOf(filtersOf(search))).toEqual(range)
   })
 
-  test('is open at its end on the first page, and has a fixed end on later ones', () => {
+  test('has no end on the first page, and a fixed end on later pages', () => {
     const now = new Date('2026-11-27T12:00:00.000Z')
     expect(spanOf({ range: '1h' }, now)).toEqual({ from_date: '2026-11-27T11:00:00.000Z' })
     const last = '2026-11-27T09:00:00.000Z'
@@ -47,7 +47,7 @@ describe('the range of time', () => {
   })
 })
 
-test('sends known actions and groups, and the id of a record only with its type', () => {
+test('the audit log page sends only known actions and groups, and sends a record ID only with a resource type', () => {
   const search = {
     action: ['user.created', 'user.unknown'],
     group: 'auth',
@@ -68,6 +68,6 @@ test.each([
   ['999.1.1.1', false],
   ['fe80::1%0', false],
   ['', false],
-])('recognizes an address: %s', (text, isOne) => {
+])('the audit log page decides whether "%s" is an IP address: %s', (text, isOne) => {
   expect(isAddress(text)).toBe(isOne)
 })

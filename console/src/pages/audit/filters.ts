@@ -1,4 +1,4 @@
-/** The filters of the audit log: in the URL, and as the API accepts them. */
+/** The filters of the audit log, as parameters of the URL and as the API accepts them. */
 import * as v from 'valibot'
 import type { ListOptions, ListView } from '../../parts/list/list-search.ts'
 import {
@@ -21,7 +21,7 @@ const REQUEST_ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 
 const timeParameter = checkedParameter(MAX_TIME_LENGTH, isTime)
 
-/** The time of the open entry, used to find the entry again after later entries pushed it off the page. */
+/** The time of the open entry. It helps to find the entry after later entries have pushed it off the page. */
 export const openedParameter = { opened: timeParameter }
 
 const filters = {
@@ -36,14 +36,14 @@ const filters = {
   range: choiceParameter(['all', ...(Object.keys(RECENT_RANGES) as RecentRange[])]),
   from: timeParameter,
   to: timeParameter,
-  /** The end of the time range on the pages after the first one. */
+  /** The end of the time range. Only pages after the first one have this parameter. */
   at: timeParameter,
 }
 
 /** The filters in the URL. */
 export type AuditParameters = typeof filters
 
-/** Defines the parameters in the URL of the audit log. */
+/** Defines the list of the audit log with its parameters in the URL. */
 export const auditList = {
   filters,
   sortable: ['created_at'],
@@ -57,7 +57,7 @@ export type AuditFilters = AuditView['filters']
 /** The range if the URL contains none. */
 const DEFAULT_RANGE = '24h'
 
-/** Returns the time range; undefined for all times. Links to everything about a record or request cover all times. */
+/** Returns the time range. Undefined means all times, which links to all entries of a record or request use. */
 export function timeRangeOf(filters: AuditFilters): TimeRangeValue | undefined {
   const { from, to, range } = filters
   if (from !== undefined && to !== undefined && Date.parse(from) <= Date.parse(to))
@@ -75,7 +75,7 @@ export const rangeParameters = (value: TimeRangeValue | undefined) =>
     ? { range: value?.range ?? 'all', from: undefined, to: undefined }
     : { range: undefined, from: value.from, to: value.to }
 
-/** Returns the filter for a record. An id is ambiguous without its type. */
+/** Returns the filter for a record. It contains the type, because an id is ambiguous without it. */
 export const recordFilter = ({
   resource_type,
   resource_id,
@@ -84,13 +84,13 @@ export const recordFilter = ({
     ? {}
     : { resource_type, ...(resource_id !== undefined && { resource_id }) }
 
-/** The actions and groups of the filters that exist. */
+/** The chosen actions and groups that exist. */
 export interface ChosenActions {
   readonly action: readonly string[]
   readonly group: readonly AuditAction['group'][]
 }
 
-/** Returns the chosen actions and groups, without unknown ones. */
+/** Returns the chosen actions and groups. Omits unknown ones. */
 export function chosenActions(
   { action = [], group = [] }: AuditFilters,
   known: readonly AuditAction[],
@@ -102,11 +102,11 @@ export function chosenActions(
   }
 }
 
-/** True if the filters contain actions. Which actions are valid is known only from the API. */
+/** True if the filters contain actions or groups. Only the API knows which of them are valid. */
 export const namesActions = ({ action, group }: AuditFilters): boolean =>
   action !== undefined || group !== undefined
 
-/** The ends of a time range, as the API accepts them. */
+/** The start and the end of a time range, as the API accepts them. */
 export interface AuditSpan {
   readonly from_date?: string
   readonly to_date?: string

@@ -1,8 +1,8 @@
-/** Links from an entry of the audit log to others. */
+/** Links from an entry of the audit log to related entries. */
 import type { RowLink } from '../../parts/data-table/index.ts'
 import type { AuditEntry } from './entry-words.ts'
 
-/** Returns an id as the router writes it without quotes. */
+/** Returns an id in the form that the router writes to the URL without quotes. */
 export const searchValue = (id: string | undefined): string | number | undefined =>
   id !== undefined && /^[1-9]\d{0,14}$/.test(id) ? Number(id) : id
 
@@ -19,7 +19,7 @@ export const linkToEntry = (entry: AuditEntry): RowLink => ({
   search: (current) => ({ ...current, ...opened(entry) }),
 })
 
-/** Returns the link to all entries of the request that caused an entry. The entry stays open. */
+/** Returns the link to all entries of the request that caused an entry. The panel of the entry stays open. */
 export const linkToRequest = (entry: AuditEntry): RowLink | undefined =>
   entry.request_id === null ? undefined : linkTo({ request_id: entry.request_id, ...opened(entry) })
 

@@ -17,6 +17,9 @@ test.each([
     { ids: new Set([1, 2, 3]), at },
     '3 new entries, 14:02:11',
   ],
-])('describes the new entries: %#', (live, arrivals, words) => {
-  expect(liveWords(live, arrivals)).toBe(words)
-})
+])(
+  'the audit log page describes the new entries of live updates (case %#)',
+  (live, arrivals, words) => {
+    expect(liveWords(live, arrivals)).toBe(words)
+  },
+)

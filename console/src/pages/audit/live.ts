@@ -8,7 +8,7 @@ import { isOnFirstPage } from './span.ts'
 
 const texts = auditTexts.live
 
-/** The state of live mode: switched on or off by the user, and paused where no new entry can appear. */
+/** The state of live mode. The user switches it on or off. It pauses on pages where no new entry can appear. */
 export interface LiveSwitch {
   readonly isOn: boolean
   /** True while new entries are polled. */
@@ -16,7 +16,7 @@ export interface LiveSwitch {
   readonly toggle: () => void
 }
 
-/** Switches live mode on and off. Live mode pauses on later pages, in other orders and in ranges with an end. */
+/** Switches live mode on and off. It pauses on later pages, in other sort orders, and in time ranges with an end. */
 export function useLiveSwitch(view: AuditView): LiveSwitch {
   const [isOn, setOn] = useState(false)
   const range = timeRangeOf(view.filters)
@@ -37,7 +37,7 @@ const NONE: Arrivals = { ids: new Set(), at: undefined }
 
 /**
  * Returns the entries that arrived with the latest refresh.
- * @param shown identifies the list; after a change of list no entry counts as new
+ * @param shown identifies the list. After a change of list, no entry counts as new.
  */
 export function useArrivals(
   isRunning: boolean,

@@ -1,4 +1,6 @@
-/** The time range of a request for the audit log. All pages of a list have the same range, whenever they load. */
+/**
+ * The time range of a request for the audit log. All pages of a list use the same range, regardless of when they load.
+ */
 import { useState } from 'react'
 import type { ListState } from '../../parts/list/list-state.ts'
 import { useChangeSearch } from '../../parts/list/list-state.ts'
@@ -6,7 +8,9 @@ import { boundsOf, type TimeRangeValue } from '../../parts/time-ranges.ts'
 import type { AuditEntry } from './entry-words.ts'
 import { type AuditParameters, type AuditSpan, type AuditView, timeRangeOf } from './filters.ts'
 
-/** Returns the span for a range that ends at a time. Without an end time it includes later entries. */
+/**
+ * Returns the start and end of a range that ends at this time. Without an end time, the range includes later entries.
+ */
 export function spanOf(range: TimeRangeValue | undefined, now: Date, last?: string): AuditSpan {
   const end = last === undefined ? {} : { to_date: last }
   if (range === undefined) return end
@@ -18,7 +22,7 @@ export function spanOf(range: TimeRangeValue | undefined, now: Date, last?: stri
 export const isOnFirstPage = ({ position }: AuditView): boolean =>
   position.page === undefined && position.after === undefined
 
-/** Returns the span of a view. The first page has no end time; later pages end where the first one ended. */
+/** Returns the start and end for a view. The first page has no end time. Later pages end where the first page ended. */
 export function useSpan(view: AuditView): AuditSpan {
   const { filters, sort } = view
   const shown = JSON.stringify([filters, sort])
@@ -27,13 +31,13 @@ export function useSpan(view: AuditView): AuditSpan {
   return spanOf(timeRangeOf(filters), loaded.at, isOnFirstPage(view) ? undefined : filters.at)
 }
 
-/** Returns the list with pages that later entries do not shift. */
+/** Returns the list such that later entries do not shift its pages. */
 export function useSteadyPages(
   list: ListState<AuditParameters>,
   entries: readonly AuditEntry[],
 ): ListState<AuditParameters> {
   const change = useChangeSearch()
-  // The clock of the service may be ahead of the browser's.
+  // The clock of the service may be ahead of the browser's clock, so the time of the latest entry counts too.
   const last = () =>
     [new Date().toISOString(), ...entries.map(({ created_at }) => created_at)].sort().at(-1)
   return {

@@ -19,7 +19,7 @@ const filters = { search: textParameter(MAX_SEARCH_LENGTH) }
 /** The filters in the URL. */
 export type DepartmentParameters = typeof filters
 
-/** The parameters and the order of the list. */
+/** The parameters and the default order of the list. */
 export const departmentList: ListOptions<typeof filters> = {
   filters,
   sortable: ['name', 'created_at'],
@@ -75,7 +75,7 @@ export const doctorsRequest = (clinicId: number, search: string): OptionsRequest
   },
 })
 
-/** Returns the commands on the departments of a clinic. Each reloads the affected data. */
+/** Returns the commands on the departments of a clinic. Each command reloads the data that it affects. */
 export function useDepartmentCommands(clinicId: number) {
   const reload = useReloadClinic()
   const update = async (id: number, body: DepartmentChange) => {

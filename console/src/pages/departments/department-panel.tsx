@@ -19,7 +19,7 @@ interface DepartmentPanelProps {
   readonly onClose: () => void
 }
 
-/** One department beside the list. */
+/** The panel of one department, beside the list. */
 export function DepartmentPanel({ id, returnFocusTo, onClose }: DepartmentPanelProps) {
   const query = useDepartment(useClinicId(), id)
   const mayChange = isAdministrator(usePersonHere().role)

@@ -60,7 +60,7 @@ const columns: readonly Column<Department>[] = [
   },
 ]
 
-/** The departments of a clinic, with the open department beside the list. */
+/** The list of a clinic's departments, and the panel of the open department beside it. */
 export function Page() {
   const list = useListState(departmentList)
   const query = useDepartments(useClinicId(), list)
@@ -143,7 +143,7 @@ function AddButton() {
 }
 
 interface NoDepartmentsProps {
-  /** Clears the filters, if any are set. */
+  /** Clears the filters. False if no filters are set. */
   readonly onClear: (() => void) | false
   readonly action: ReactNode
 }

@@ -6,7 +6,7 @@ import { departmentTexts as texts } from './departments.texts.ts'
 /** The name of the field in the API. */
 export const HEAD_FIELD = 'head_doctor_id'
 
-/** The choice of a head doctor among the active doctors of the clinic. */
+/** Lets users choose a head doctor among the active doctors of the clinic. */
 export function HeadField({ department }: { department?: Department }) {
   const clinicId = useClinicId()
   return (

@@ -11,7 +11,7 @@ interface MembersLinkProps {
   readonly children?: string
 }
 
-/** The link to the people of a department. */
+/** The link to the list of a department's members. */
 export function MembersLink({ department, children }: MembersLinkProps) {
   const person = usePersonHere()
   const clinicId = useClinicId()

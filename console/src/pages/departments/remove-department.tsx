@@ -1,5 +1,4 @@
-import { useMutation } from '@tanstack/react-query'
-import { ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { ConfirmFinal } from '../../parts/confirm-final.tsx'
 import { closeThenFocus, focusHeading } from '../../parts/focus-heading.ts'
 import { showToast } from '../../parts/toasts.ts'
 import { useClinicId } from '../../shell/clinic.ts'
@@ -15,26 +14,24 @@ interface RemoveDepartmentProps {
   readonly onClose: () => void
 }
 
-/** Asks before a department is deleted. Its members and patients stay, but nothing restores the department. */
+/**
+ * Asks for confirmation before a department is deleted. Its members and patients are kept, but the department cannot be
+ * restored.
+ */
 export function RemoveDepartment({ department, onRemoved, onClose }: RemoveDepartmentProps) {
   const { id, name, members } = department
   const { remove } = useDepartmentCommands(useClinicId())
-  const removal = useMutation({
-    mutationFn: () => remove(id),
-    onSuccess: () => {
-      closeThenFocus(onClose, focusHeading)
-      showToast(texts.done(name))
-      onRemoved()
-    },
-  })
+  const finish = () => {
+    closeThenFocus(onClose, focusHeading)
+    showToast(texts.done(name))
+    onRemoved()
+  }
   return (
     <ConfirmFinal
       title={texts.title(name)}
       name={name}
-      asksPassword={false}
-      isBusy={removal.isPending}
-      error={removal.error}
-      onConfirm={() => removal.mutate()}
+      act={() => remove(id)}
+      onDone={finish}
       onCancel={onClose}
     >
       <div className="stack tight">

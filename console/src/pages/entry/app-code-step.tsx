@@ -1,4 +1,4 @@
-/** Connects an authenticator app: the QR code, the same key to type, and the first code of the app. */
+/** Connects an authenticator app: shows the QR code and the key as text, and asks for the first code of the app. */
 import type { ReactNode } from 'react'
 import { api, type Schemas, take } from '../../api/client.ts'
 import { CopyButton } from '../../parts/copy-button.tsx'
@@ -13,7 +13,7 @@ interface AppCodeStepProps {
   /** Called with the recovery codes once the second factor is on. */
   readonly onEnabled: (codes: readonly string[]) => void
   readonly footer?: ReactNode
-  /** True if the code field receives the focus. */
+  /** True if the code field receives the focus when the step is shown. */
   readonly focused?: boolean
 }
 
@@ -66,5 +66,5 @@ export function AppCodeStep({
   )
 }
 
-/** Returns a data URL that shows the SVG. The content security policy refuses markup that a script inserts. */
+/** Returns a data URL of the SVG. The content security policy blocks SVG markup that a script inserts. */
 const imageOf = (svg: string): string => `data:image/svg+xml,${encodeURIComponent(svg)}`

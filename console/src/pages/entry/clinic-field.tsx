@@ -1,4 +1,4 @@
-/** The field for the clinic, shown if the address does not name a clinic. */
+/** The form field for the clinic. It is shown if the URL does not name a clinic. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import {
@@ -13,7 +13,9 @@ import { lastClinic, subdomainOf } from './clinic.ts'
 
 interface ClinicFieldProps {
   required?: boolean
-  /** Called with the subdomain when a listed clinic was typed, and when the field loses the focus. */
+  /**
+   * Called with the subdomain when the user has typed the name of a listed clinic, and when the field loses the focus.
+   */
   onSettle?: (subdomain: string) => void
 }
 
@@ -30,11 +32,11 @@ export function useClinicReader(): (typed: string) => string | undefined {
     tenant?.subdomain ?? subdomainOf(typed, queries.getQueryData(publicTenantsQuery.queryKey) ?? [])
 }
 
-/** Asks for the clinic with suggestions. Shows nothing if the address names the clinic. */
+/** Asks for the clinic and suggests listed clinics. Shows nothing if the URL names the clinic. */
 export function ClinicField({ required = false, onSettle }: ClinicFieldProps) {
   const { tenant, demo } = useWelcome()
   const [isReached, setReached] = useState(required)
-  // Loads the list only when needed, because most visits do not need it.
+  // Loads the list only when the field is used, because most visitors do not need it.
   const listed = useQuery({ ...publicTenantsQuery, enabled: isReached && !tenant }).data ?? []
   const list = useId()
   if (tenant) return null

@@ -10,6 +10,6 @@ test.each([
   ['hidden', 'hidden'],
   ['', undefined],
   ['  ', undefined],
-])('reads %j as the clinic %j', (typed, subdomain) => {
+])('the sign-in page reads the typed clinic name %j as %j', (typed, subdomain) => {
   expect(subdomainOf(typed, LISTED)).toBe(subdomain)
 })

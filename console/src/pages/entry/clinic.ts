@@ -31,6 +31,6 @@ export function rememberClinic(subdomain: string | undefined): void {
   try {
     if (subdomain) localStorage.setItem(STORED, subdomain)
   } catch {
-    // Without storage the user types the clinic again.
+    // Browsers may refuse storage. The user then types the clinic at each sign-in.
   }
 }

@@ -11,11 +11,11 @@ interface EntryPageProps {
   /** A line below the title. */
   lead?: ReactNode
   children?: ReactNode
-  /** A second, quieter card. */
+  /** A second, less prominent card. */
   aside?: ReactNode
 }
 
-/** Shows one card in the middle. A new title counts as a new page: its heading takes the focus. */
+/** Shows one card in the middle of the page. When the title changes, its heading takes the focus, as on a new page. */
 export function EntryPage({ title, className = '', lead, children, aside }: EntryPageProps) {
   return (
     <main className={`entry ${className}`}>

@@ -1,11 +1,11 @@
-/** The common parts of the pages of mailed links: the token, and the page without one. */
+/** The common parts of the pages of mailed links: the token, and the page that is shown without a token. */
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { EntryPage } from './entry-page.tsx'
 import { linkTexts as texts } from './link.texts.ts'
 import { linkToken, subscribeToLinkToken } from './link-token.ts'
 
-/** Shows the page for the token. Another link in the same tab starts it again. */
+/** Shows the page for the token. When another link is opened in the same tab, the page starts again. */
 export function WithLinkToken({ children }: { children: (token: string) => ReactNode }) {
   const token = useSyncExternalStore(subscribeToLinkToken, linkToken)
   if (token === '')
@@ -19,7 +19,7 @@ export function WithLinkToken({ children }: { children: (token: string) => React
   return children(token)
 }
 
-/** Confirms the result, and leads to the sign-in page. */
+/** Confirms the result, and links to the sign-in page. */
 export function LinkDone({ title, lead }: { title: string; lead: string }) {
   return (
     <EntryPage title={title} lead={lead}>

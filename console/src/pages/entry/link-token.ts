@@ -1,6 +1,6 @@
 /**
- * The token of a mailed link. It follows the `#` of the address, is removed from there before the router starts, and is
- * then held in memory only.
+ * The token of a mailed link. It follows the `#` of the URL. It is removed from the URL before the router starts, and
+ * is then stored only in memory.
  */
 
 const PAGES = /\/(?:reset-password|verify-email|invitation)\/?$/
@@ -8,13 +8,13 @@ const PAGES = /\/(?:reset-password|verify-email|invitation)\/?$/
 let token = ''
 const listeners = new Set<() => void>()
 
-/** Moves the token from the address to memory, now and when another link is opened in this tab. */
+/** Moves the token from the URL to memory, now and whenever another link is opened in this tab. */
 export function watchLinkToken(): void {
   takeFromAddress()
   addEventListener('hashchange', takeFromAddress)
 }
 
-/** Returns the token, or an empty text if there is none. */
+/** Returns the token, or an empty string if there is none. */
 export const linkToken = (): string => token
 
 /** Calls the listener when another link is opened. */

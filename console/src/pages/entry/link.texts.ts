@@ -1,4 +1,4 @@
-/** The words of the pages that mailed links open. */
+/** Texts of the pages that mailed links open. */
 export const linkTexts = {
   noTokenTitle: 'This link is incomplete',
   noToken: 'Open the link in the mail again, or copy all of it into the address bar.',

@@ -1,4 +1,4 @@
-/** Replaces a password that somebody else set. Until then the session allows nothing else. */
+/** Replaces a password that someone else has set. Until then the session allows nothing else. */
 import { useRouter, useSearch } from '@tanstack/react-router'
 import { api, take } from '../../api/client.ts'
 import type { ApiError } from '../../api/problem.ts'
@@ -11,7 +11,7 @@ import { EntryPage } from './entry-page.tsx'
 import { newPasswordTexts as texts } from './new-password.texts.ts'
 import { NewPasswordField } from './new-password-field.tsx'
 
-/** The page of the forced change. */
+/** The page where the user must change the password. */
 export function NewPassword() {
   const router = useRouter()
   const { next } = useSearch({ from: '/person/new-password' })
@@ -19,7 +19,7 @@ export function NewPassword() {
   async function submit(read: ReadField): Promise<void> {
     const body = { current_password: read('current_password'), new_password: read('new_password') }
     await take(api.PUT('/api/users/me/password', { body }))
-    // The change has ended every session, including this one.
+    // Signs in again, because the change has ended every session, including this one.
     if (!(await session.signInAgain(body.new_password))) session.signOut('password-changed')
     else router.history.replace(hrefOfNext(next))
   }

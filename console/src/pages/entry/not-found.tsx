@@ -1,9 +1,9 @@
-/** The page for unknown addresses. */
+/** The page for unknown URLs. */
 import { Link } from '@tanstack/react-router'
 import { EntryPage } from './entry-page.tsx'
 import { notFoundTexts as texts } from './not-found.texts.ts'
 
-/** Reports an unknown address and links to the start page. */
+/** Reports an unknown URL, and links to the start page. */
 export function NotFound() {
   return (
     <EntryPage title={texts.title} lead={texts.lead}>

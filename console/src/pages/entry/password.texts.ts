@@ -1,4 +1,4 @@
-/** The words of every page that sets a password. */
+/** Texts of all pages that set a password. */
 export const passwordTexts = {
   newPassword: 'New password',
   newPasswordHint:

@@ -1,4 +1,4 @@
-/** Shows the recovery codes once, and keeps the reader on the page until they are saved. */
+/** Shows the recovery codes once. The user can leave the page after confirming that the codes are saved. */
 import { useBlocker } from '@tanstack/react-router'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { Form } from '../../parts/form.tsx'
@@ -13,7 +13,7 @@ interface RecoveryCodesProps {
   onDone: () => Promise<void>
 }
 
-/** The page of the codes. */
+/** The page of the recovery codes. */
 export function RecoveryCodes({ codes, onDone }: RecoveryCodesProps) {
   useBlocker({
     shouldBlockFn: () => session.state().status === 'signed-in',

@@ -1,4 +1,4 @@
-/** Offers another mail with the link that confirms an e-mail address. */
+/** Offers to send another mail with the link that confirms an e-mail address. */
 import { useMutation } from '@tanstack/react-query'
 import { api, take } from '../../api/client.ts'
 import { ApiError } from '../../api/problem.ts'
@@ -10,7 +10,7 @@ interface ResendLinkProps {
   subdomain?: string | null | undefined
 }
 
-/** A button that the result replaces. */
+/** A button to request another mail. After the click, the result replaces the button. */
 export function ResendLink({ email, subdomain = null }: ResendLinkProps) {
   const resend = useMutation({
     mutationFn: () =>

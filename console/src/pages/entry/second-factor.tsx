@@ -19,13 +19,14 @@ type Setup = Schemas['TotpSetup']
 const setUp = (password: string | null) =>
   take(api.POST('/api/auth/totp/setup', { body: { password } }))
 
-/** The page of the forced set-up: app and code, then the recovery codes. */
+/** The page where the user must set up a second factor: first the app and its code, then the recovery codes. */
 export function SecondFactor() {
   const router = useRouter()
   const { next } = useSearch({ from: '/person/second-factor' })
   const [confirmed, setConfirmed] = useState<Setup>()
   const [codes, setCodes] = useState<readonly string[]>()
-  // Shortly after a sign-in no password is needed. The secret is removed from the cache when the page closes.
+  // Shortly after a sign-in the service asks for no password. The secret is removed from the cache when the page
+  // closes.
   const offered = useQuery({
     queryKey: ['second-factor-setup'],
     queryFn: () => setUp(null),
@@ -36,7 +37,7 @@ export function SecondFactor() {
   const setup = confirmed ?? offered.data
 
   async function goOn(): Promise<void> {
-    // The new access token gives the session its full rights.
+    // Renews the access token, because the new token gives the session its full rights.
     await session.renew()
     router.history.replace(hrefOfNext(next), undefined, { ignoreBlocker: true })
   }

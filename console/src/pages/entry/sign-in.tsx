@@ -18,10 +18,10 @@ import { ResendLink } from './resend-link.tsx'
 import { signedOutNotice, signInRefusals, signInTexts as texts } from './sign-in.texts.ts'
 import { SignInCode } from './sign-in-code.tsx'
 
-/** The sign-in page. The router leaves the page when the session has a user. */
+/** The sign-in page. The router leaves the page when a user is signed in. */
 export function SignIn() {
   const welcome = useWelcome()
-  /** Credentials that were correct but also need a code. */
+  /** The accepted credentials of a user whose code is still missing. */
   const [accepted, setAccepted] = useState<Credentials>()
 
   async function signIn(credentials: Credentials): Promise<void> {
@@ -144,7 +144,7 @@ function SignInLinks({ welcome }: { welcome: Welcome }) {
   )
 }
 
-/** Returns the message for a sign-in that failed without a form, as with a demo account. */
+/** Returns the message for a sign-in that failed without a form, such as with a demo account. */
 function wordsOf(error: Error): string | undefined {
   if (!(error instanceof ApiError)) return formTexts.failed
   return explainRefusal(error)?.message ?? troubleOf(error, NO_FIELDS).message

@@ -22,7 +22,10 @@ export function useOverview() {
   })
 }
 
-/** The groups whose actions change data. Some actions on patients only read, so they are listed separately. */
+/**
+ * The groups of actions that change data. Some actions on patients only read, so the changing ones are listed
+ * separately.
+ */
 const CHANGING_GROUPS = [
   'tenant',
   'department',
@@ -55,7 +58,7 @@ export function useLatestChanges() {
   })
 }
 
-/** Returns a function that finds the address of a page. It returns undefined for a page that does not exist. */
+/** Returns a function that finds the URL of a page. The function returns undefined for a page that does not exist. */
 export function usePageAddress(): (path: string) => string | undefined {
   const person = usePersonHere()
   const clinicId = useClinicId()

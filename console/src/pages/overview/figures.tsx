@@ -9,7 +9,7 @@ import { overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.figures
 
-/** Five figures, each with its trend. */
+/** Shows five figures, each with its trend. */
 export function Figures({ overview: { attention, counts } }: { overview: Overview }) {
   const { activity, deliveries } = counts
   return (

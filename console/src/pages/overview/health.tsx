@@ -1,4 +1,4 @@
-/** The state of every component, in words. */
+/** Describes the state of every component in words. */
 import { Ago } from '../../parts/ago.tsx'
 import { StatusBadge, ToneBadge } from '../../parts/status-badge.tsx'
 import type { Overview } from './data.ts'
@@ -6,7 +6,7 @@ import { componentNames, overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.health
 
-/** Unhealthy components come first, with the reason and the runbook. */
+/** The state of every component. Unhealthy components come first, with the reason and the runbook. */
 export function Health({ health }: { health: Overview['health'] }) {
   const failing = health.components.filter(({ state }) => state !== 'ok')
   const well = health.components.filter(({ state }) => state === 'ok')

@@ -8,7 +8,7 @@ import { changeWords, overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.changes
 
-/** The latest changes with their authors and links to the audit log. */
+/** The latest changes, each with the user who made the change and a link to the audit log. */
 export function LatestChanges() {
   const query = useLatestChanges()
   const audit = usePageAddress()('/audit')

@@ -15,7 +15,7 @@ interface Need {
   readonly tone: Tone
   readonly title: string
   readonly detail?: ReactNode
-  /** The path of the page that helps. If the page does not exist, no button is shown. */
+  /** The path of the page that helps with the item. The button is omitted if that page does not exist. */
   readonly path: string
   readonly act?: string
 }
@@ -76,7 +76,7 @@ function needsOf(attention: Attention): readonly Need[] {
   ]
 }
 
-/** Returns an event with its time. */
+/** Returns the description of an event, with its time if known. */
 const timed = (what: string, at: string | null): ReactNode =>
   at && (
     <>

@@ -111,7 +111,7 @@ export const componentNames: Readonly<Record<string, string>> = {
   self_healing: 'Self-healing',
 }
 
-/** The names of the parts that the overview may miss. */
+/** The names of the parts that may be missing from the overview. */
 export const partNames: Readonly<Record<string, string>> = {
   'attention.registrations': 'registrations',
   'attention.webhooks': 'failing webhooks',

@@ -70,7 +70,7 @@ const after = {
   events: ['user.created', 'user.updated'],
 }
 
-/** The fields that a change touched. */
+/** Shows the fields that a change affected. */
 export function DiffSection() {
   return (
     <Section title="DiffView">

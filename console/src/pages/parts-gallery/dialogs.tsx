@@ -1,5 +1,7 @@
-import { useCallback, useState } from 'react'
-import { ConfirmDanger, ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { useCallback, useRef, useState } from 'react'
+import { ApiError } from '../../api/problem.ts'
+import { ConfirmDanger } from '../../parts/confirm-danger.tsx'
+import { ConfirmFinal } from '../../parts/confirm-final.tsx'
 import { Dialog, DialogActions } from '../../parts/dialog.tsx'
 import { KeysDialog } from '../../parts/keys-dialog.tsx'
 import { Menu } from '../../parts/menu.tsx'
@@ -11,7 +13,7 @@ import { Section } from './section.tsx'
 const kinds = ['Dialog', 'ConfirmDanger', 'ConfirmFinal', 'Palette', 'Keyboard shortcuts'] as const
 type Kind = (typeof kinds)[number]
 
-/** Everything that floats: dialogs, menus and messages. */
+/** Shows dialogs, menus and messages. */
 export function DialogSection() {
   const [open, setOpen] = useState<Kind>()
   const close = () => setOpen(undefined)
@@ -65,22 +67,36 @@ function OpenDialog({ kind, onClose }: { kind: Kind | undefined; onClose: () => 
         </ConfirmDanger>
       )
     case 'ConfirmFinal':
-      return (
-        <ConfirmFinal
-          title="Restore Demo Clinic"
-          name="demo"
-          asksPassword
-          onConfirm={onClose}
-          onCancel={onClose}
-        >
-          <p>Everyone is signed out, including you. Changes since 10:00 are kept in a backup.</p>
-        </ConfirmFinal>
-      )
+      return <MadeUpRestore onClose={onClose} />
     case 'Palette':
       return <MadeUpPalette onClose={onClose} />
     case 'Keyboard shortcuts':
       return <KeysDialog onClose={onClose} />
   }
+}
+
+/** A final act that needs a confirmed session, as the service would refuse it. */
+function MadeUpRestore({ onClose }: { onClose: () => void }) {
+  const isConfirmed = useRef(false)
+  const confirm = async () => {
+    isConfirmed.current = true
+  }
+  const act = async () => {
+    if (!isConfirmed.current)
+      throw new ApiError({ status: 403, code: 'reauth_required', detail: 'Enter your password.' })
+  }
+  return (
+    <ConfirmFinal
+      title="Restore Demo Clinic"
+      name="demo"
+      act={act}
+      confirm={confirm}
+      onDone={onClose}
+      onCancel={onClose}
+    >
+      <p>Everyone is signed out, including you. Changes since 10:00 are kept in a backup.</p>
+    </ConfirmFinal>
+  )
 }
 
 const found = [
@@ -106,7 +122,7 @@ function MadeUpPalette({ onClose }: { onClose: () => void }) {
   )
 }
 
-/** A secret that is shown once. */
+/** Shows a secret that is displayed only once. */
 export function SecretSection() {
   return (
     <Section title="SecretOnce">

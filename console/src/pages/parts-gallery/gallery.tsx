@@ -26,7 +26,7 @@ function Parts() {
       <PageHead title="Parts" actions={<ThemeMenu />} />
       <WordsSection />
       <TableStatesSection />
-      {/* After the other tables, so that the keys act on this one. */}
+      {/* This section comes after the other tables, so that the keyboard shortcuts act on this table. */}
       <TableSection />
       <DialogSection />
       <SecretSection />

@@ -47,7 +47,7 @@ export const people: readonly MadeUpPerson[] = Array.from({ length: PEOPLE_TOTAL
   }
 })
 
-/** The last 24 hours, as times of a chart. */
+/** The last 24 hours, as the times of a chart. */
 export const hours: readonly string[] = Array.from({ length: 24 }, (_, at) => hoursAgo(23 - at))
 
 /** A day of sign-ins: few at night, most in the morning. */

@@ -20,7 +20,7 @@ import { Section } from './section.tsx'
 const ignore = () => undefined
 const icons = Object.keys(iconPaths) as IconName[]
 
-/** Every state of every kind of thing, the icons and the buttons. */
+/** Shows every state of every kind of record, the icons and the buttons. */
 export function WordsSection() {
   return (
     <>

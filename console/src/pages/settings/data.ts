@@ -33,7 +33,9 @@ export const withoutFactorQuery = (clinicId: number, role: Role) =>
     },
   })
 
-/** Returns a function that saves the changes of the form. Changes that others saved in the meantime are preserved. */
+/**
+ * Returns a function that saves the changes of the form. It keeps the changes that others have saved in the meantime.
+ */
 export function useSaveTenant(clinicId: number) {
   const queries = useQueryClient()
   return async (saved: ClinicValues, values: ClinicValues): Promise<ClinicValues> => {
@@ -45,7 +47,7 @@ export function useSaveTenant(clinicId: number) {
     const params = { path: { tenant_id: clinicId } }
     const tenant = await take(api.PUT('/api/admin/tenants/{tenant_id}', { params, body }))
     queries.setQueryData(tenantKey(clinicId), tenant)
-    // Updates the cache without a request, because a user who must set up a second factor now may not send one.
+    // Updates the cache directly. A user who must now set up a second factor may not send another request.
     queries.setQueriesData<readonly ClinicName[]>({ queryKey: ['clinics'] }, (clinics) =>
       clinics?.map((clinic) =>
         clinic.id === clinicId ? { ...clinic, name: tenant.name } : clinic,

@@ -15,7 +15,10 @@ interface FactorFieldsProps {
 /** Returns the name of the form field for a role. */
 export const factorField = (role: Role): string => `require_totp.${role}`
 
-/** A checkbox for each role that can require a second factor. A newly ticked one shows how many users have none. */
+/**
+ * A checkbox for each role that can be required to have a second factor. A newly ticked checkbox shows how many users
+ * of the role have none.
+ */
 export function FactorFields({ saved, values }: FactorFieldsProps) {
   const clinicId = useClinicId()
   const person = usePersonHere()

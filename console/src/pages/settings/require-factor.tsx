@@ -2,7 +2,7 @@ import { ConfirmDanger } from '../../parts/confirm-danger.tsx'
 import type { Role } from '../../words/roles.ts'
 import { settingsTexts as texts } from './settings.texts.ts'
 
-/** A question that waits for the user's decision. */
+/** A question about requiring a second factor. It waits for the user's decision. */
 export interface FactorQuestion {
   /** The people without a second factor, by role. */
   readonly counts: readonly (readonly [Role, number])[]
@@ -11,7 +11,7 @@ export interface FactorQuestion {
   readonly answer: (isConfirmed: boolean) => void
 }
 
-/** Asks before a second factor is required, with the consequence in numbers. */
+/** Asks for confirmation before a second factor is required. Shows how many users this affects. */
 export function RequireFactor({ question }: { question: FactorQuestion }) {
   const { counts, concernsReader, answer } = question
   return (

@@ -1,4 +1,7 @@
-/** The form of the settings. It asks before requiring a second factor, and before leaving with changes. */
+/**
+ * The settings form. Asks for confirmation before a second factor is required, and before the user leaves unsaved
+ * changes.
+ */
 import { useQueryClient } from '@tanstack/react-query'
 import { useRouter } from '@tanstack/react-router'
 import { type FormEvent, useRef, useState } from 'react'
@@ -25,7 +28,7 @@ import {
   REGISTRATIONS,
 } from './values.ts'
 
-/** The form of the settings of one clinic. Reloaded data do not replace what the user has typed. */
+/** The form for the settings of one clinic. Reloading the settings does not replace the user's input. */
 export function SettingsForm({ tenant }: { tenant: Tenant }) {
   const [saved, setSaved] = useState(() => valuesOf(tenant))
   const [values, setValues] = useState(saved)
@@ -157,7 +160,7 @@ function readForm(form: HTMLFormElement): ClinicValues {
   }
 }
 
-/** Asks whether roles shall need a second factor, with the number of people who have none. */
+/** Asks whether some roles must have a second factor. Shows how many users have none. */
 function useFactorQuestion() {
   const clinicId = useClinicId()
   const queries = useQueryClient()

@@ -2,7 +2,7 @@ import { formatCount } from '../../words/numbers.ts'
 import type { Role } from '../../words/roles.ts'
 import type { Registration } from './values.ts'
 
-/** The nouns for one and for several people of a role. */
+/** The singular and plural noun for the users of each role. */
 const nouns: Readonly<Record<Role, readonly [one: string, many: string]>> = {
   superadmin: ['superadmin', 'superadmins'],
   admin: ['administrator', 'administrators'],

@@ -11,7 +11,7 @@ import { SettingsForm } from './settings-form.tsx'
 import { otherSettings } from './values.ts'
 import './settings.css'
 
-/** The settings of a clinic: a form for administrators, text for auditors. */
+/** The settings of a clinic: a form for administrators, and read-only text for auditors. */
 export function Page() {
   const clinicId = useClinicId()
   const query = useTenant(clinicId)
@@ -63,7 +63,7 @@ function SettingsFacts({ tenant }: { tenant: Tenant }) {
   )
 }
 
-/** The facts that the form cannot change. */
+/** Facts about the clinic that the form cannot change. */
 function About({ tenant }: { tenant: Tenant }) {
   const others = otherSettings(tenant.settings)
   return (

@@ -3,7 +3,7 @@ import { isChanged, mergeSettings, newlyRequired, otherSettings, readSettings } 
 
 const DEFAULTS = readSettings({})
 
-test('reads absent and invalid settings as the service does', () => {
+test('the settings page uses the defaults of the service for missing and invalid settings', () => {
   expect(DEFAULTS).toEqual({
     registration: 'approval',
     require_totp: [],
@@ -16,7 +16,7 @@ test('reads absent and invalid settings as the service does', () => {
   expect(readSettings({ require_totp: ['nurse', 'pilot'] }).require_totp).toEqual(['nurse'])
 })
 
-test('keeps other settings, and changes that others saved in the meantime', () => {
+test('the settings page keeps unknown settings, and settings that other users saved in the meantime', () => {
   const latest = { colour: 'teal', idle_minutes: 5, registration: 'nonsense' }
   const values = { ...DEFAULTS, listed: false }
   expect(mergeSettings(latest, DEFAULTS, values)).toEqual({
@@ -28,11 +28,11 @@ test('keeps other settings, and changes that others saved in the meantime', () =
   expect(otherSettings(latest)).toEqual(['colour'])
 })
 
-test('writes no setting that was never set', () => {
+test('the settings page does not write a setting that was never set', () => {
   expect(mergeSettings({}, DEFAULTS, DEFAULTS)).toEqual({})
 })
 
-test('finds the changes of a form and the roles that they concern', () => {
+test('the settings page lists the changed settings of a form and the roles that they affect', () => {
   const saved = { ...DEFAULTS, name: 'North', require_totp: ['nurse'] as const }
   expect(isChanged(saved, { ...saved })).toBe(false)
   expect(isChanged(saved, { ...saved, name: 'South' })).toBe(true)

@@ -1,4 +1,4 @@
-/** The clinic settings that the service reads. Any other settings belong to the clinic, and are preserved. */
+/** The clinic settings that the service reads. A clinic may have other settings, which the form preserves. */
 import { ROLES, type Role } from '../../words/roles.ts'
 
 /** The ways to admit new accounts. */
@@ -58,8 +58,9 @@ export const isChanged = (saved: ClinicValues, values: ClinicValues): boolean =>
   saved.name !== values.name || NAMES.some((name) => !isSame(saved[name], values[name]))
 
 /**
- * Returns the settings to save: the latest ones with the changes of the form. The API replaces all settings and refuses
- * invalid ones, so all others are sent again, and an invalid known setting is replaced by its default.
+ * Returns the settings to save: the latest settings with the changes of the form. The API replaces all settings and
+ * rejects invalid ones. Therefore the other settings are sent again, and an invalid known setting is replaced by its
+ * default.
  */
 export function mergeSettings(
   latest: Settings,

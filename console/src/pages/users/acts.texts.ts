@@ -1,7 +1,7 @@
 import { formatCount } from '../../words/numbers.ts'
 import { shortName } from '../../words/short-name.ts'
 
-/** Returns a sentence about how many sessions a change ends. The number may not be known yet. */
+/** Returns a sentence about how many sessions a change ends. Undefined means that the number is not known yet. */
 function signsOut(sessions: number | undefined): string {
   if (sessions === undefined) return 'Signs out every session within a second.'
   if (sessions === 0) return 'Not signed in anywhere now.'
@@ -16,12 +16,13 @@ function ifChanged(sessions: number | undefined): string {
 }
 
 /**
- * Returns a sentence for heads of a department: only the departments page changes the head. Only doctors can be heads.
+ * Returns a sentence for the head of a department. Only doctors can be heads, and only the departments page changes the
+ * head.
  */
 const staysHead = (isDoctor: boolean): string =>
   isDoctor ? ' A head of department stays the head.' : ''
 
-/** Texts of the actions on one user. */
+/** Texts of the actions on a single user. */
 export const actTexts = {
   edit: 'Edit',
   block: 'Block',

@@ -22,7 +22,7 @@ import { departmentColumn, nameColumn, roleColumn, UserText } from './user-colum
 import { usersTexts } from './users.texts.ts'
 import './users.css'
 
-/** The interval of refreshes while the page is visible, to show the decisions of other administrators. */
+/** The interval of refreshes while the page is visible. They show the decisions of other administrators. */
 const REFRESH_MS = 60_000
 
 const SORTABLE = ['created_at', 'full_name', 'email', 'role'] as const
@@ -33,7 +33,7 @@ const listOptions = {
   sort: { column: 'created_at', direction: 'asc' },
 } as const
 
-/** The page of people who registered and wait for approval. The person who has waited longest comes first. */
+/** The page of users who have registered and wait for approval. The user who has waited longest comes first. */
 export function Page() {
   const person = usePersonHere()
   const clinicId = useClinicId()
@@ -114,7 +114,7 @@ function useApprove(rows: readonly User[]): (user: User) => Promise<void> {
 
 const approveId = (id: number): string => `approve-${id}`
 
-/** Moves the focus to the next registration, or to the previous one if the decided registration was the last. */
+/** Moves the focus to the next registration. After the last registration, moves the focus to the previous one. */
 function focusNext(rows: readonly User[], decided: User): void {
   const at = rows.findIndex(({ id }) => id === decided.id)
   const next = rows[at + 1] ?? rows[at - 1]

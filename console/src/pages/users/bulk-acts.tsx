@@ -6,8 +6,8 @@ import type { ChosenUsers } from './chosen-users.ts'
 const BulkDialog = lazy(() => import('./bulk-dialog.tsx'))
 
 /**
- * Returns the confirmation dialog for a change of the selected users, and a function that opens it. The dialog belongs
- * to the page, so it stays open when the selection becomes empty.
+ * Returns the confirmation dialog for a change of the selected users, and a function that opens it. The page renders
+ * the dialog, so the dialog stays open when the selection becomes empty.
  */
 export function useBulkDialog(chosen: ChosenUsers): {
   ask: (act: BulkAct) => void

@@ -11,8 +11,8 @@ export interface ChosenUsers {
 }
 
 /**
- * Keeps the selection while the list shows the same view, so that nobody changes rows that are not visible.
- * @param view identifies what the list shows: filters, order and page
+ * Keeps the selection while the list shows the same view, so that users cannot change rows that they do not see.
+ * @param view identifies the view of the list: filters, order and page
  */
 export function useChosenUsers(view: string, rows: readonly User[] | undefined): ChosenUsers {
   const [state, setState] = useState({ view, selection: EMPTY_SELECTION })

@@ -12,13 +12,14 @@ export type User = Schemas['User']
 const at = (user_id: number) => ({ params: { path: { user_id } } })
 
 /**
- * Returns the parameters of a decision about a registration. The service refuses it unless the user is pending.
+ * Returns the parameters of a decision about a registration. They make the service refuse the decision unless the user
+ * is still pending.
  */
 const whilePending = (user_id: number) => ({
   params: { path: { user_id }, query: { if_status: 'pending' as const } },
 })
 
-/** The error of a decision about a registration that someone else has approved, refused or blocked. */
+/** The error of a decision about a registration that someone else has already approved, refused or blocked. */
 export class AlreadyDecided extends Error {
   override readonly name = 'AlreadyDecided'
 
@@ -32,13 +33,13 @@ async function decide<Data>(decision: Promise<Data>): Promise<Data> {
     return await decision
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    // A 404 means that the registration was refused, because refused registrations are deleted.
+    // A 404 means that the registration was refused, because a refused registration is deleted.
     const isLate = error.code === 'status_changed' || error.status === 404
     throw isLate ? new AlreadyDecided(error) : error
   }
 }
 
-/** The changes of one user that need no form. */
+/** Changes of a single user that need no form. */
 export const userChanges = {
   block: (id: number) => take(api.POST('/api/admin/users/{user_id}/block', at(id))),
   unblock: (id: number) => take(api.POST('/api/admin/users/{user_id}/unblock', at(id))),
@@ -55,7 +56,7 @@ export const userChanges = {
 
 /**
  * Loads a user.
- * @param known the user as a list shows it, and the time of that response
+ * @param known the user as a list shows it, and the time of the list's response
  */
 export function useUser(id: number, known: { user: User | undefined; at: number }) {
   const clinicId = useClinicId()

@@ -21,9 +21,10 @@ interface EditUserProps {
   readonly onClose: () => void
 }
 
-/** Changes the details of a user. Only fields that were changed are sent, so that other people's changes stay. */
+/** Changes the details of a user. Sends only changed fields, so that changes by other people are kept. */
 export function EditUser({ user: latest, onClose }: EditUserProps) {
-  // The form compares its fields with the user at the time of opening. A later version would undo a colleague's change.
+  // Compares the fields with the user as it was when the form opened. Comparing with a later version would undo a
+  // colleague's change.
   const [user] = useState(latest)
   const reload = useReloadClinic()
   const isOwn = usePersonHere().user_id === user.id

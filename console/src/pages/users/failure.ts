@@ -1,9 +1,9 @@
-/** Failed changes in one line, for messages and reports. */
+/** Describes a failed change in one line, for messages and reports. */
 import { formTexts } from '../../parts/form.texts.ts'
 import { troubleOfError } from '../../parts/form-faults.ts'
 import { AlreadyDecided } from './data.ts'
 
-/** Returns why a change failed, when it can be tried again, and the request id for support. */
+/** Returns why a change failed, when the user can try again, and the request id for support. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AlreadyDecided) return error.message
   const { message, requestId, waitUntil } = troubleOfError(error) ?? {}

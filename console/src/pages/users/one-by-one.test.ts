@@ -35,15 +35,15 @@ function start(answer: (id: number) => unknown) {
 
 const idsOf = (done: readonly User[]) => done.map(({ id }) => id)
 
-describe('the work through several users', () => {
-  it('records refusals and continues', async () => {
+describe('an action on several users', () => {
+  it('records users for whom it was refused, and continues with the next user', async () => {
     const work = start((id) => id === 2 && refusal)
     const { done, refused } = await work.result
     expect(idsOf(done)).toEqual([1, 3])
     expect(refused).toEqual([{ user: users[1], error: refusal }])
   })
 
-  it('waits for a rate limit, and then repeats the request', async () => {
+  it('waits until a rate limit ends, and then repeats the request', async () => {
     const answers = [undefined, limited]
     const work = start(() => answers.splice(0, 1)[0])
     await vi.advanceTimersByTimeAsync(2000)
@@ -53,7 +53,7 @@ describe('the work through several users', () => {
     expect(work.sent).toEqual([1, 2, 2, 3])
   })
 
-  it('ends a wait immediately when it is stopped, without another request', async () => {
+  it('stops waiting immediately when it is stopped, and sends no further request', async () => {
     const work = start((id) => id === 2 && limited)
     await vi.advanceTimersByTimeAsync(500)
     work.stop()

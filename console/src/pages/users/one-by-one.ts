@@ -12,7 +12,7 @@ export interface RefusedUser {
 export interface BulkProgress {
   readonly done: readonly User[]
   readonly refused: readonly RefusedUser[]
-  /** The seconds until the next attempt, while the service limits requests or is away. */
+  /** The seconds until the next attempt, while the service is unavailable or limits requests. */
   readonly waitSeconds?: number
 }
 
@@ -20,7 +20,7 @@ interface BulkWork {
   readonly users: readonly User[]
   readonly request: (id: number) => Promise<unknown>
   readonly onProgress: (progress: BulkProgress) => void
-  /** Ends the work after the current request. A wait ends immediately. */
+  /** Stops the work after the current request. If the work is waiting, it stops at once. */
   readonly signal: AbortSignal
 }
 
@@ -61,7 +61,7 @@ async function settle(
   return 'stopped'
 }
 
-/** Waits, and reports the seconds that are left, until the signal ends the wait. */
+/** Waits for some seconds and reports the remaining ones. The signal ends the wait early. */
 async function countDown(
   seconds: number,
   signal: AbortSignal,

@@ -38,7 +38,7 @@ export function ProfileTab({ user }: { user: User }) {
   )
 }
 
-/** The permissions of a user, and their ways to sign in. */
+/** The permissions of a user, and the ways in which the user can sign in. */
 export function AccessTab({ user }: { user: User }) {
   const texts = panelTexts.access
   return (

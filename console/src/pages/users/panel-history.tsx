@@ -47,7 +47,7 @@ function HistoryItem({ entry, meaning }: HistoryItemProps) {
   )
 }
 
-/** Leads to the whole history in the audit log, which everyone who sees users may see. */
+/** Links to the whole history in the audit log. Every role that sees users may open the audit log. */
 function AuditLink({ id }: { id: number }) {
   const person = usePersonHere()
   const clinicId = useClinicId()

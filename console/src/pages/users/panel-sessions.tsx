@@ -17,7 +17,7 @@ const texts = panelTexts.sessions
 
 type Session = Schemas['Session']
 
-/** Where a user is signed in, with a button to end each session. */
+/** The sessions of a user, with a button to end each session. */
 export function SessionsTab({ user }: { user: User }) {
   const query = useUserSessions(user.id)
   const [chosen, setChosen] = useState<Session>()
@@ -74,7 +74,7 @@ function EndSession({ user, session, onClose }: EndSessionProps) {
   const end = useMutation({
     mutationFn: () => endUserSession(user.id, session.jti),
     onSuccess: () => {
-      // The button of an ended session disappears with its row.
+      // Moves the focus to the panel, because the button of an ended session disappears with its row.
       closeThenFocus(onClose, focusPanel)
       showToast(texts.ended)
       reload()

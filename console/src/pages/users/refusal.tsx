@@ -11,7 +11,7 @@ const texts = actTexts.remove
 interface RefusalProps {
   readonly user: User
   readonly onClose: () => void
-  /** Called after the service deleted the registration. */
+  /** Called after the service has deleted the registration. */
   readonly onDone: () => void
   /** Called when someone else has already decided about the registration. */
   readonly onDecided: () => void

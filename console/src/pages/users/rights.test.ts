@@ -21,7 +21,7 @@ const userOf = (role: User['role'], id = 2): User => ({
   last_login_at: null,
 })
 
-describe('the rights over a user', () => {
+describe('the rights over other users', () => {
   it.each([
     ['admin', 'nurse', 2, 'all'],
     ['admin', 'superadmin', 2, 'superadmin'],
@@ -29,7 +29,7 @@ describe('the rights over a user', () => {
     ['admin', 'admin', 1, 'own'],
     ['auditor', 'nurse', 2, 'reader'],
     ['auditor', 'auditor', 1, 'reader'],
-  ] as const)('of %s over %s with id %i are "%s"', (reader, role, id, rights) => {
+  ] as const)('that %s has over %s with the ID %i are "%s"', (reader, role, id, rights) => {
     expect(rightsOver(userOf(role, id), { role: reader, user_id: 1 })).toBe(rights)
   })
 

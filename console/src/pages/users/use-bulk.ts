@@ -1,4 +1,4 @@
-/** The changes of several chosen users, from the question to the report. */
+/** Carries out a change of several selected users, from the confirmation to the report. */
 import { useEffect, useRef, useState } from 'react'
 import { closeThenFocus, focusHeading } from '../../parts/focus-heading.ts'
 import { showToast } from '../../parts/toasts.ts'
@@ -13,9 +13,9 @@ import { rightsOver } from './rights.ts'
 
 interface BulkKind {
   readonly request: (id: number) => Promise<unknown>
-  /** The status of users whom the act applies to. */
+  /** The status of the users to whom the change applies. */
   readonly status: User['status']
-  /** The act that reverses it. */
+  /** The change that reverses this change. */
   readonly undo?: BulkAct
 }
 
@@ -27,19 +27,19 @@ const kinds: Readonly<Record<BulkAct, BulkKind>> = {
   refuse: { request: userChanges.refuse, status: 'pending' },
 }
 
-/** A change of several users: asked about, under way, or over. */
+/** A change of several users. It is waiting for confirmation, running, or completed. */
 export interface BulkRun {
   readonly act: BulkAct
-  /** The users whom the act applies to. */
+  /** The users to whom the change applies. */
   readonly users: readonly User[]
-  /** The number of chosen users who are left out. */
+  /** The number of selected users to whom the change does not apply. */
   readonly skipped: number
-  /** Undefined until the reader has confirmed. */
+  /** Undefined until the reader has confirmed the change. */
   readonly progress?: BulkProgress
   readonly isOver?: boolean
 }
 
-/** The state of a change of several users, and what the reader can do with it. */
+/** The state of a change of several users, and the functions that the dialog calls. */
 export interface Bulk {
   /** Undefined once the report has been closed. */
   readonly run: BulkRun | undefined
@@ -48,13 +48,13 @@ export interface Bulk {
   readonly stop: () => void
   /** Closes the report. */
   readonly finish: () => void
-  /** Undoes the change; undefined if nothing was done or it cannot be undone. */
+  /** Undoes the change. Undefined if no user was changed or the change cannot be undone. */
   readonly undo: (() => void) | undefined
 }
 
 /**
- * Keeps the state of a change of several users. A page that closes stops the change and reports.
- * @param onDone called once the work is over and the report has been closed
+ * Stores the state of a change of several users. When the page closes, the change stops and its result is reported.
+ * @param onDone called once the change has ended and the report has been closed
  */
 export function useBulk(asked: AskedBulk, onDone: () => void): Bulk {
   const person = usePersonHere()
@@ -113,7 +113,7 @@ function summaryOf({ act, users }: BulkRun, { done, refused }: BulkProgress): st
   return texts.summary(bulkLabels[act], done.length, users.length, refused.length)
 }
 
-/** Returns the controller that stops the work, used when the page closes, and whether the page is still there. */
+/** Returns the controller that stops the work when the page closes, and whether the page is still open. */
 function useStopAtTheEnd() {
   const stopping = useRef(new AbortController())
   const isShown = useRef(true)

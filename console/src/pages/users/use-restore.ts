@@ -6,8 +6,8 @@ import { AlreadyDecided, type User, userChanges } from './data.ts'
 import { reasonOf } from './failure.ts'
 
 /**
- * Reports the result of a change: done, with an undo if possible, or refused.
- * @returns whether the user is now as wanted, or no longer as shown
+ * Reports the result of a change: done, with an undo button if possible, or refused.
+ * @returns true if the user now has the wanted state, or has changed since the page showed it
  */
 export async function report(
   work: Promise<unknown>,
@@ -25,8 +25,8 @@ export async function report(
 }
 
 /**
- * Returns a function that unblocks a user or approves a registration. Repeated calls have no further effect. Only
- * unblocking can be undone.
+ * Returns a function that unblocks a user or approves a registration. Calls during a running request have no effect.
+ * Only unblocking can be undone.
  */
 export function useRestore(): (user: User) => Promise<boolean> {
   const reload = useReloadClinic()

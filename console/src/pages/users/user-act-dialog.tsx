@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query'
-import { ConfirmDanger, ConfirmFinal } from '../../parts/confirm-danger.tsx'
+import { ConfirmDanger } from '../../parts/confirm-danger.tsx'
+import { ConfirmFinal } from '../../parts/confirm-final.tsx'
 import { closeThenFocus } from '../../parts/focus-heading.ts'
 import { showToast } from '../../parts/toasts.ts'
 import { useReloadClinic } from '../../shell/reload.ts'
@@ -20,7 +21,7 @@ interface UserActDialogProps {
   readonly onDeleted: () => void
 }
 
-/** The dialog of a change of a user. */
+/** The dialog of a change to a user. */
 export default function UserActDialog({ act, user, onClose, onDeleted }: UserActDialogProps) {
   if (act === 'edit') return <EditUser user={user} onClose={onClose} />
   if (act === 'changeRole') return <ChangeRole user={user} onClose={onClose} />
@@ -28,15 +29,15 @@ export default function UserActDialog({ act, user, onClose, onDeleted }: UserAct
   if (act === 'delete' && user.status === 'pending')
     return <Refusal user={user} onClose={onClose} onDone={onDeleted} onDecided={focusPanel} />
   if (act === 'delete') return <DeleteUser user={user} onClose={onClose} onDeleted={onDeleted} />
+  if (act === 'removeFactor') return <RemoveFactor user={user} onClose={onClose} />
   return <ConfirmAct act={act} user={user} onClose={onClose} />
 }
 
-type ConfirmedAct = Exclude<UserAct, 'edit' | 'changeRole' | 'setPassword' | 'delete'>
+type ConfirmedAct = 'block' | 'invite' | 'endSessions'
 
 const requests: Readonly<Record<ConfirmedAct, (id: number) => Promise<unknown>>> = {
   block: userChanges.block,
   invite: userChanges.invite,
-  removeFactor: userChanges.removeFactor,
   endSessions: userChanges.endSessions,
 }
 
@@ -87,6 +88,28 @@ function useWords(act: ConfirmedAct, { id, full_name, email, role }: User) {
   return { title: title(full_name), body: body(sessions, isDoctor), done: done(full_name) }
 }
 
+function RemoveFactor({ user, onClose }: ActProps) {
+  const reload = useReloadClinic()
+  const sessions = useUserSessions(user.id).data?.length
+  const texts = actTexts.confirm.removeFactor
+  const finish = () => {
+    onClose()
+    showToast(texts.done(user.full_name))
+    reload()
+  }
+  return (
+    <ConfirmFinal
+      title={texts.title()}
+      name={user.email}
+      act={() => userChanges.removeFactor(user.id)}
+      onDone={finish}
+      onCancel={onClose}
+    >
+      <p>{texts.body(sessions)}</p>
+    </ConfirmFinal>
+  )
+}
+
 interface DeleteUserProps extends ActProps {
   readonly onDeleted: () => void
 }
@@ -95,23 +118,18 @@ function DeleteUser({ user, onClose, onDeleted }: DeleteUserProps) {
   const reload = useReloadClinic()
   const sessions = useUserSessions(user.id).data?.length
   const texts = actTexts.remove
-  const remove = useMutation({
-    mutationFn: () => userChanges.remove(user.id),
-    onSuccess: () => {
-      closeThenFocus(onClose, onDeleted)
-      showToast(texts.done(user.full_name))
-      reload({ name: 'users', id: user.id })
-    },
-  })
+  const finish = () => {
+    closeThenFocus(onClose, onDeleted)
+    showToast(texts.done(user.full_name))
+    reload({ name: 'users', id: user.id })
+  }
   return (
-    // The address is typed, because two people may have the same name.
+    // The reader types the e-mail address, because two people may have the same name.
     <ConfirmFinal
       title={texts.title(user.full_name)}
       name={user.email}
-      asksPassword={false}
-      isBusy={remove.isPending}
-      error={remove.error}
-      onConfirm={() => remove.mutate()}
+      act={() => userChanges.remove(user.id)}
+      onDone={finish}
       onCancel={onClose}
     >
       <p>{texts.body(sessions)}</p>

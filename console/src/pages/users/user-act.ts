@@ -1,4 +1,4 @@
-/** A change of a user that asks in a dialog first. */
+/** A change to a user that asks for confirmation in a dialog. */
 export type UserAct =
   | 'edit'
   | 'changeRole'

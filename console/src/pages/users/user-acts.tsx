@@ -17,7 +17,7 @@ interface UserActsProps {
   readonly onDeleted: () => void
 }
 
-/** The buttons for what the reader may change of a user. */
+/** The buttons for the changes that the reader may make to a user. */
 export function UserActs({ user, rights, onDeleted }: UserActsProps) {
   const [act, setAct] = useState<UserAct>()
   useShortcuts([{ keys: 'e', label: texts.edit, run: () => setAct('edit') }])
@@ -51,7 +51,7 @@ export function UserActs({ user, rights, onDeleted }: UserActsProps) {
   )
 }
 
-/** The act that the status of a user asks for: block, unblock or approve. */
+/** The main change for the status of a user: block, unblock or approve. */
 function MainAct({ user, onAct }: { user: User; onAct: (act: UserAct) => void }) {
   const restore = useRestore()
   if (user.status === 'active')

@@ -7,7 +7,7 @@ import { usersTexts } from './users.texts.ts'
 
 const texts = usersTexts.columns
 
-/** A text of at most one line. The rest shows when the pointer rests on it. */
+/** Text that is at most one line long. The full text is shown when the pointer rests on it. */
 export function UserText({ text }: { text: string }) {
   return (
     <bdi className="user-text" title={text}>
@@ -16,7 +16,7 @@ export function UserText({ text }: { text: string }) {
   )
 }
 
-/** The column that names a user and links to the record. */
+/** The column with the name of the user, which links to the record. */
 export const nameColumn: Column<User> = {
   id: 'full_name',
   label: texts.name,

@@ -70,7 +70,7 @@ export function UserFilters({ list, rows }: UserFiltersProps) {
 
 interface ChoiceFilterProps {
   readonly label: string
-  /** The label of the choice that filters nothing. */
+  /** The label of the option that does not filter. */
   readonly any: string
   readonly value: string | undefined
   readonly choices: readonly (readonly [value: string, label: string])[]
@@ -90,7 +90,7 @@ function ChoiceFilter({ label, any, value = '', choices, onChoose }: ChoiceFilte
   )
 }
 
-/** Returns the name of the filtered department. The rows carry it; only an empty list needs a request. */
+/** Returns the name of the department in the filter. Takes it from the rows, or loads it if the list is empty. */
 function useDepartmentName(
   id: number | undefined,
   rows: readonly User[] | undefined,

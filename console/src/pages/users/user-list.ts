@@ -1,4 +1,4 @@
-/** The list of users: what its address can carry, and the request for it. */
+/** The list of users: the parameters of its URL, and its request. */
 import { api, take } from '../../api/client.ts'
 import { pageQuery } from '../../parts/list/list-search.ts'
 import type { ListState } from '../../parts/list/list-state.ts'
@@ -33,7 +33,7 @@ export const userListOptions = {
 /** The state of the list of users. */
 export type UserListState = ListState<(typeof userListOptions)['filters']>
 
-/** Loads the page of users that the address describes. */
+/** Loads the page of users that the URL describes. */
 export function useUserPage(list: UserListState) {
   const clinicId = useClinicId()
   const { search, role, status, department, factor } = list.filters

@@ -26,12 +26,12 @@ type TabId = (typeof TABS)[number]
 
 interface UserPanelProps {
   readonly id: number
-  /** The user as the list shows it, and the time of that answer. */
+  /** The user as the list shows it, and the time of the list's response. */
   readonly known: { readonly user: User | undefined; readonly at: number }
   readonly onClose: () => void
 }
 
-/** The user that is open beside the list. */
+/** The panel of the open user beside the list. */
 export default function UserPanel({ id, known, onClose }: UserPanelProps) {
   const query = useUser(id, known)
   const person = usePersonHere()
@@ -67,7 +67,7 @@ export default function UserPanel({ id, known, onClose }: UserPanelProps) {
   )
 }
 
-/** Closes the panel of a deleted user. The row goes too, so the title of the page takes the focus. */
+/** Closes the panel of a deleted user. The row disappears as well, so the focus moves to the title of the page. */
 function useDeletion(onClose: () => void) {
   const [isOver, setOver] = useState(false)
   useEffect(() => (isOver ? focusHeading : undefined), [isOver])
@@ -99,7 +99,7 @@ function UserTabs({ user, rights }: { user: User; rights: UserRights }) {
         tabs={shown.map((id) => ({
           id,
           label: texts.tabs[id],
-          // Only the tab that shows sends its request.
+          // Only the selected tab sends its request.
           content: id === tab && content[id](),
         }))}
       />

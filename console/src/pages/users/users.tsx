@@ -22,7 +22,7 @@ const UserPanel = lazy(() => import('./user-panel.tsx'))
 
 const AddUser = lazy(() => import('./add-user.tsx'))
 
-/** The page of the people of a clinic, with the one that is open beside the list. */
+/** The page with the list of a clinic's users, and the panel of the open user beside the list. */
 export function Page() {
   const list: UserListState = useListState(userListOptions)
   const page = useUserPage(list)

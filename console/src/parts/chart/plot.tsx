@@ -16,7 +16,7 @@ interface PlotProps {
   readonly series: readonly Series[]
 }
 
-/** The grid of a chart, with its values and times. */
+/** Draws the grid of a chart, with its values and times. */
 export function Grid({ scale, times }: { scale: Scale; times: readonly string[] }) {
   const ends = gridEnds(scale)
   return (
@@ -47,7 +47,7 @@ export function Grid({ scale, times }: { scale: Scale; times: readonly string[] 
   )
 }
 
-/** Lines, the first one over a soft area. */
+/** Draws lines. The first line has a shaded area below it. */
 export function Lines({ scale, series }: PlotProps) {
   return series.map(({ name, values, tone, isDashed }) => {
     const points = values.map((value, at) => `${xOf(scale, at)},${yOf(scale, value)}`)
@@ -76,7 +76,7 @@ export function Lines({ scale, series }: PlotProps) {
 
 const BAR_SHARE = 0.72
 
-/** Stacked bars, the first series at the bottom. */
+/** Draws stacked bars, with the first series at the bottom. */
 export function Bars({ scale, series }: PlotProps) {
   const width = slotWidth(scale) * BAR_SHARE
   return series.map(({ name, values, tone }, layer) => (
@@ -102,7 +102,7 @@ export function Bars({ scale, series }: PlotProps) {
   ))
 }
 
-/** The line at the chosen time, with a dot on each line of values. */
+/** Draws the line at the chosen time, with a dot on each line of values. */
 export function Cursor({ scale, series, at }: PlotProps & { at: number }) {
   const x = xOf(scale, at)
   return (

@@ -6,26 +6,26 @@ const series: readonly Series[] = [
   { name: 'Failed', values: [0, 12, 3], tone: 2 },
 ]
 
-test('ends at a round number above all values', () => {
+test('a chart ends the axis at a round number above all values', () => {
   expect(createScale('lines', series, 3, 400, 190).top).toBe(40)
   expect(createScale('bars', series, 3, 400, 190).top).toBe(60)
   expect(createScale('lines', [], 0, 400, 190).top).toBe(2)
 })
 
-test('finds the point under the pointer', () => {
+test('a chart finds the point under the pointer', () => {
   for (const kind of ['lines', 'bars'] as const) {
     const scale = createScale(kind, series, 3, 400, 190)
     for (const at of [0, 1, 2]) expect(nearestPoint(scale, xOf(scale, at))).toBe(at)
   }
 })
 
-test('draws zero at the bottom and the top value at the top', () => {
+test('a chart draws zero at the bottom and the highest value at the top', () => {
   const scale = createScale('lines', series, 3, 400, 190)
   expect(yOf(scale, 0)).toBe(168)
   expect(yOf(scale, scale.top)).toBe(8)
 })
 
-test('labels as many points as fit', () => {
+test('a chart labels only as many points as fit', () => {
   const long = createScale('lines', series, 24, 400, 190)
   expect(labelledPoints(long)).toEqual([0, 6, 12, 18])
 })

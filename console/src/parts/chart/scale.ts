@@ -12,7 +12,7 @@ export interface Series {
 /** The way a chart draws its series. */
 export type ChartKind = 'lines' | 'bars'
 
-/** The box of a chart and the value at its top. */
+/** The dimensions of a chart, and the value at its top. */
 export interface Scale {
   readonly kind: ChartKind
   readonly width: number
@@ -42,7 +42,7 @@ export function createScale(
   return { kind, width, height, points, top: roundUp(Math.max(1, ...sums)) }
 }
 
-/** The width of the part of a chart that carries data. */
+/** Returns the width of the part of a chart that shows data. */
 const plotWidth = ({ width }: Scale): number => width - MARGIN.left - MARGIN.right
 
 /** The horizontal position of a point. */
@@ -60,7 +60,7 @@ export function yOf(scale: Scale, value: number): number {
 /** The horizontal space for one bar. */
 export const slotWidth = (scale: Scale): number => plotWidth(scale) / Math.max(1, scale.points)
 
-/** The point nearest to a horizontal position. */
+/** Returns the point nearest to a horizontal position. */
 export function nearestPoint(scale: Scale, x: number): number {
   const share = (x - MARGIN.left) / plotWidth(scale)
   const at = scale.kind === 'bars' ? share * scale.points - 0.5 : share * (scale.points - 1)
@@ -71,7 +71,7 @@ export function nearestPoint(scale: Scale, x: number): number {
 export const clampPoint = (scale: Scale, at: number): number =>
   Math.max(0, Math.min(at, scale.points - 1))
 
-/** The points that get a label: as many as fit. */
+/** Returns the points with a label. Their number depends on the space. */
 export function labelledPoints(scale: Scale): number[] {
   const every = Math.ceil(scale.points / Math.max(2, Math.floor(scale.width / LABEL_WIDTH)))
   return Array.from({ length: Math.ceil(scale.points / every) }, (_, index) => index * every)

@@ -5,7 +5,7 @@ const WIDTH = 98
 const HEIGHT = 28
 const EDGE = 3
 
-/** The trend of a figure as a small line next to its number. */
+/** Shows the trend of a figure as a small line beside its number. */
 export function Sparkline({
   values,
   tone = 1,

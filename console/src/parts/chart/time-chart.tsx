@@ -18,11 +18,14 @@ interface TimeChartProps {
   readonly times: readonly string[]
   readonly series: readonly Series[]
   readonly kind: ChartKind
-  /** The time that the chart covers, for example "Last 24 hours". */
+  /** The period that the chart covers, such as "Last 24 hours". */
   readonly note: string
 }
 
-/** A chart of values over time. A cursor follows the pointer and the arrow keys, and a table lists the same values. */
+/**
+ * Shows values over time in a chart. A cursor follows the pointer and the arrow keys, and a table contains the same
+ * values.
+ */
 export function TimeChart(props: TimeChartProps) {
   const { title, series, times } = props
   const [isTable, setTable] = useState(false)

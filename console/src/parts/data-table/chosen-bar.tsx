@@ -9,7 +9,7 @@ interface ChosenBarProps {
   readonly isEstimated: boolean
 }
 
-/** The bar above a table while rows are chosen: their number, the actions, and a button that chooses all matches. */
+/** The bar above a table with selected rows: their number, the actions, and a button that selects all matches. */
 export function ChosenBar({ choosing, pageIds, total, isEstimated }: ChosenBarProps) {
   const { selection, onChange, actions, isPageOnly = false } = choosing
   const count = selectedCount(selection, total)

@@ -1,9 +1,9 @@
-/** Positions in a list: numbered pages up to the API's limit, then cursors. */
+/** Positions in a list: numbered pages up to the API's limit, and cursors after that. */
 
 /** The API returns numbered pages only up to this many records. */
 export const MAX_NUMBERED = 10_000
 
-/** The position in a list: a numbered page, or the rows after a record. Stored in the URL. */
+/** The position in a list: a numbered page, or the rows after a record. The URL contains it. */
 export interface ListPosition {
   readonly page?: number
   readonly after?: string

@@ -4,7 +4,7 @@ import { dataTableTexts as texts } from './data-table.texts.ts'
 import { isSelected, selectRange, toggleRow } from './selection.ts'
 import type { Choosing, Column, DataTableProps } from './types.ts'
 
-/** The id of the link in a row. A panel that closes returns the focus to this link. */
+/** Returns the id of the link in a row. When a panel closes, the focus returns to this link. */
 export const rowLinkId = (id: string): string => `row-${id}`
 
 interface RowsProps<Row> {

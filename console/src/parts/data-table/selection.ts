@@ -11,11 +11,11 @@ export const EMPTY_SELECTION: Selection = { kind: 'some', ids: new Set() }
 /** The selection of every row that matches the filters, on all pages. */
 export const ALL_SELECTED: Selection = { kind: 'all' }
 
-/** True for a selected row. */
+/** True if the row is selected. */
 export const isSelected = (selection: Selection, id: string): boolean =>
   selection.kind === 'all' || selection.ids.has(id)
 
-/** The number of chosen rows. */
+/** Returns the number of selected rows. */
 export const selectedCount = (selection: Selection, total: number): number =>
   selection.kind === 'all' ? total : selection.ids.size
 
@@ -30,7 +30,7 @@ export function toggleRow(selection: Selection, id: string, pageIds: readonly st
   return { kind: 'some', ids, anchor: id }
 }
 
-/** Selects every row between the row selected last and this row. */
+/** Selects every row from the last selected row to this row. */
 export function selectRange(
   selection: Selection,
   id: string,

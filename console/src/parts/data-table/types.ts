@@ -9,7 +9,7 @@ export interface Column<Row> {
   readonly render: (row: Row) => ReactNode
   readonly isSortable?: boolean
   readonly isNumber?: boolean
-  /** Columns of rank 1 stay while a panel is open beside the table; rank 2 is the default. */
+  /** Columns of rank 1 stay visible while a panel is open beside the table. The default is 2. */
   readonly rank?: 1 | 2
 }
 
@@ -31,7 +31,7 @@ export interface Choosing {
   readonly onChange: (selection: Selection) => void
   /** The buttons for the selected rows. */
   readonly actions: ReactNode
-  /** True if the actions need each row, so that selecting all matches on other pages is not offered. */
+  /** True if the actions need the data of each row. The table then does not offer to select matches on other pages. */
   readonly isPageOnly?: boolean
 }
 
@@ -43,7 +43,7 @@ export interface DataTableProps<Row> {
   /** Undefined while the first page loads. */
   readonly rows: readonly Row[] | undefined
   readonly idOf: (row: Row) => string
-  /** The name of a row, for its checkbox. */
+  /** Returns the name of a row, for the label of its checkbox. */
   readonly nameOf: (row: Row) => string
   readonly linkOf: (row: Row) => RowLink
   /** The id of the row that the panel shows. */

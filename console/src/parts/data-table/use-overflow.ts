@@ -1,8 +1,8 @@
 import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
 
 /**
- * Returns refs for a container and its table, and whether the table is wider than the container. The container may
- * scroll only if it is wider, because a scrolling container keeps the head from sticking to the page.
+ * Returns refs for a container and its table, and whether the table is wider than the container. Only a container with
+ * a wider table may scroll, because the head of a table in a scrolling container does not stick to the page.
  */
 export function useOverflow(): {
   container: RefObject<HTMLDivElement | null>

@@ -8,9 +8,8 @@ import type { DataTableProps } from './types.ts'
 const ARROWS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowUp: -1 }
 
 /**
- * Moves between rows with `j`, `k` and the arrow keys, and selects rows with `x`. An open panel shows the row with the
- * focus.
- * @returns the handler of the table for arrow keys
+ * Moves between rows with `j`, `k` and the arrow keys, and selects rows with `x`. An open panel shows the focused row.
+ * @returns the table's handler for the arrow keys
  */
 export function useRowKeys<Row>(
   table: DataTableProps<Row>,

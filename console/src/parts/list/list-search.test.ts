@@ -21,8 +21,8 @@ const options = {
 }
 const start = { filters: {}, sort: options.sort, position: {}, limit: 20 }
 
-describe('the view of a list', () => {
-  test('reads filters, order and position', () => {
+describe('reading the view of a list from its URL', () => {
+  test('returns filters, order and position', () => {
     const view = readListView(options, {
       search: 5,
       role: 'nurse',
@@ -81,7 +81,7 @@ describe('the view of a list', () => {
     expect(readListView(options, search)).toEqual(start)
   })
 
-  test('prefers a cursor to a page', () => {
+  test('uses the cursor if the URL also contains a page number', () => {
     expect(readListView(options, { after: 'cursor', page: 2 }).position).toEqual({
       after: 'cursor',
     })

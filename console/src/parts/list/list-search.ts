@@ -1,4 +1,4 @@
-/** Reads the filters, order and position of a list from an address, and writes them as the query of the API. */
+/** Reads the filters, order and position of a list from a URL, and converts them to a query of the API. */
 import { type ListPosition, MAX_NUMBERED, PAGE_SIZES } from '../data-table/paging.ts'
 import type { Sort } from '../data-table/types.ts'
 import {
@@ -37,7 +37,7 @@ const placeParameters = {
   after: textParameter(MAX_CURSOR_LENGTH),
 }
 
-/** Reads the view of a list. Malformed parameters are ignored. */
+/** Reads the view of a list. Ignores malformed parameters. */
 export function readListView<Filters extends Parameters>(
   options: ListOptions<Filters>,
   search: Readonly<Record<string, unknown>>,

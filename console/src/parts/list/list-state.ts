@@ -6,7 +6,7 @@ import type { RowLink } from '../data-table/types.ts'
 import { type ListOptions, type ListView, readListView, writeSort } from './list-search.ts'
 import { idParameter, type Parameters, readParameters } from './parameters.ts'
 
-/** The view of a list with the functions that change it. Every change goes through the URL. */
+/** The view of a list, and the functions that change it. Every change goes through the URL. */
 export interface ListState<Filters extends Parameters> extends ListView<Filters> {
   /** True while a filter is set. */
   readonly isFiltered: boolean
@@ -50,7 +50,10 @@ export function useListState<Filters extends Parameters>(
   }
 }
 
-/** True if only the search changes. Then each letter must not add a history entry. */
+/**
+ * True if only the search term changes. Such changes replace the history entry, so that typing adds no entry for each
+ * letter.
+ */
 const isTypedSearch = (filters: object): boolean => {
   const names = Object.keys(filters)
   return names.length === 1 && names[0] === 'search'
@@ -74,13 +77,13 @@ export function useOpenRecord(): OpenRecord {
   }
 }
 
-/** Returns the link that opens a record beside the list. The selected tab stays. */
+/** Returns the link that opens a record beside the list. The link keeps the selected tab. */
 export const linkToOpen = (id: number): RowLink => ({
   to: '.',
   search: (current) => ({ ...current, open: id }),
 })
 
-/** Returns a function that changes parameters of this page's URL. Undefined and empty values are removed. */
+/** Returns a function that changes parameters of this page's URL. It removes parameters that are undefined or empty. */
 export function useChangeSearch(): ChangeSearch {
   const navigate = useNavigate()
   return (change, { replace = false } = {}) =>

@@ -14,10 +14,10 @@ export interface ListPage<Row> extends PageInfo {
 }
 
 /**
- * Loads a page of a list. The rows before stay while new ones load, but never those of another clinic.
+ * Loads a page of a list. Keeps the previous rows while new ones load, except rows of another clinic.
  * @param name the first part of the query's key, such as `users`
- * @param query filters, order and position, as the API takes them
- * @param repeatMs loads the page again and again while the tab is visible
+ * @param query filters, order and position, as the API accepts them
+ * @param repeatMs the interval at which the page is reloaded while the tab is visible
  */
 export function useListPage<Page>(
   name: string,
@@ -42,7 +42,7 @@ interface ListTableProps<Row, Filters extends Parameters> extends TableProps<Row
   readonly query: UseQueryResult<ListPage<Row>>
 }
 
-/** The table of a list with its order and pages, or the state that its request is in. */
+/** The table of a list with its order and pages, or the state of the request if there are no rows. */
 export function ListTable<Row, Filters extends Parameters>({
   list,
   query,
@@ -66,6 +66,6 @@ export function ListTable<Row, Filters extends Parameters>({
   )
 }
 
-/** True if the service refuses the parameters of the URL, such as a cursor of another order. */
+/** True if the service rejects the parameters of the URL, such as a cursor from another sort order. */
 const isRefusedAddress = ({ error, data }: UseQueryResult<unknown>): boolean =>
   data === undefined && error instanceof ApiError && error.status === 422

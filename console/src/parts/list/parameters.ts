@@ -1,13 +1,13 @@
-/** The parameters of a URL that determine what a list shows. A malformed parameter is ignored. */
+/** The parameters of a URL that determine the view of a list. Malformed parameters are ignored. */
 import * as v from 'valibot'
 
-/** Reads one parameter; undefined when it is absent or malformed. */
+/** Reads one parameter. Undefined if it is absent or malformed. */
 export type Parameter<Value> = v.GenericSchema<unknown, Value | undefined>
 
 const orAbsent = <Value>(schema: v.GenericSchema<unknown, Value>): Parameter<Value> =>
   v.fallback(v.union([v.undefined(), schema]), undefined)
 
-/** The router reads `?search=5` as a number. */
+/** Accepts numbers too, because the router reads `?search=5` as a number. */
 const written = v.pipe(v.union([v.string(), v.number(), v.boolean()]), v.transform(String))
 
 /** A text, such as a search term. An empty text counts as absent. */
@@ -28,7 +28,7 @@ export const choiceParameter = <const Choice extends string>(
   choices: readonly Choice[],
 ): Parameter<Choice> => orAbsent(v.picklist(choices))
 
-/** A list of different texts. A single text need not be in a list. */
+/** A list of different texts. A single text may be given without a list. */
 export const textsParameter = (
   maxLength: number,
   maxCount: number,

@@ -41,8 +41,8 @@ export function auditService(db: Scopes): Audit {
           const stored = await store.listEntries(tx, asked, filters)
           return { ...stored, items: await addNames(tx, stored.items) }
         },
-        // No index contains one tenant's entries in the order of ids, so the best plan depends on the number of
-        // entries.
+        // No index contains one tenant's entries in the order of ids, so the best plan depends on how many entries
+        // match.
         query.sort_by === 'id' ? 'filtered list' : listMode(query),
       )
       return toPage(asked, found)

@@ -33,7 +33,7 @@ export async function listEntries(
       countedIn: [],
     })
   if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(entries)
-  // No index has this order, so the keys of the page are found first. Then only the entries of the page are loaded.
+  // No index has this order. The query first finds the keys of the page, and then loads only the entries of the page.
   const found = await page(keys)
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
 }
@@ -81,7 +81,7 @@ export const findEntry = (tx: TenantTx, { id, created_at }: EntryKey) =>
     .where('id', '=', id)
     .executeTakeFirst()
 
-/** Returns whether the session has not ended. */
+/** Returns whether the session is still active. */
 export async function isLive(tx: TenantTx, sessionId: string): Promise<boolean> {
   const live = tx.db.selectFrom('sessions').select('id').where('id', '=', sessionId)
   return (await live.where('ended_at', 'is', null).executeTakeFirst()) !== undefined
@@ -145,8 +145,8 @@ const OF_SESSIONS = (Object.keys(ACTIONS) as Action[]).filter(
 )
 
 /**
- * Matches the entries that a user caused, and the entries about the user's account and sessions. Sessions that were
- * purged no longer match.
+ * Matches the entries that a user caused, and the entries about the user's account and sessions. Sessions that have
+ * been purged do not match.
  */
 function isAbout(userId: number) {
   const id = sql`${String(userId)}::text`

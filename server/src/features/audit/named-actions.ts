@@ -11,9 +11,7 @@ import {
 
 const NAMES = Object.keys(ACTIONS) as Action[]
 const GROUPS = ACTION_GROUPS.map((group) => `${group}.*`)
-/**
- * The maximum number of actions and groups in a filter. Longer filters are unnecessary, because there are fewer groups.
- */
+/** The maximum number of actions and groups in a filter. There are fewer groups than this, so no filter needs more. */
 const MAX_NAMES = 50
 
 /** The query parameters that select actions. */

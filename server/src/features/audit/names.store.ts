@@ -16,7 +16,7 @@ const QUERIES = {
     where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
   tenant: (ids, tx) => sql`select 'tenant', id::text, name from tenants
     where id = any(${ids}::bigint[]) and deleted_at is null and ${ofScope(tx, 'id')}`,
-  // Uses only the host of the URL, because the path may contain a secret.
+  // Returns only the host of the URL, because the path may contain a secret.
   webhook: (
     ids,
     tx,

@@ -9,6 +9,7 @@ import type { Mailer } from '../../platform/mail/index.ts'
 import { createRateLimiter } from '../../platform/throttle/index.ts'
 import { actingOn, passwordCheck, readingUsers } from '../users/index.ts'
 import { expiredFix, purgeSignIn } from './auth.jobs.ts'
+import { type Confirmations, confirmations } from './console/confirmation.service.ts'
 import { consoleOperations } from './console/console.routes.ts'
 import { consoleSessions } from './console/console.service.ts'
 import { type Demo, welcoming } from './console/welcome.ts'
@@ -67,7 +68,7 @@ type Core = Needs<
 
 /**
  * The maximum number of token rotations per minute for one session on one node. Clients rarely refresh more than once
- * in 15 minutes, the lifetime of an access token.
+ * per lifetime of an access token, which is 15 minutes.
  */
 const ROTATIONS_PER_MINUTE = 60
 
@@ -93,6 +94,8 @@ export interface Auth extends Feature {
   keys: SigningKeys
   sessions: Sessions
   secondFactor: SecondFactor
+  /** Requires a confirmed session for final acts in the console. */
+  requireConfirmed: Confirmations['requireConfirmed']
   /** Ends all sessions of a user or of a tenant, within the caller's transaction. */
   endSessions: Sessions['end']
   passwordSet: Recovery['passwordSet']
@@ -103,7 +106,7 @@ export interface Auth extends Feature {
   > & { notifyApplicant: NotifyApplicant }
 }
 
-/** Dependencies from features that the auth feature must not import. */
+/** Parts of other features that the auth feature must not import itself. */
 export interface AuthDeps {
   disownChat: Disown
   /** The sign-in data of the demo; null if this service has no demo. */
@@ -118,13 +121,15 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
   const onUser = actingOn(db, requireSignedIn)
   const userSessions = userSessionsService({ clock, readUser: readingUsers(db), onUser })
   const notifyOwner = noticesTo({ mailer, clock })
+  const checkPassword = passwordCheck(core)
   const secondFactor = secondFactorService({
     ...core,
     sessions,
     notifyOwner,
     onUser,
-    checkPassword: passwordCheck(core),
+    checkPassword,
   })
+  const confirming = confirmations({ ...core, checkPassword, secondFactor })
   const disown = [secondFactor.disown, handed.disownChat]
   const addressLeft = noticeToFormerAddress(core)
   const recovery = recoveryService({ ...core, sessions, notifyOwner, addressLeft, disown })
@@ -148,6 +153,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
     keys,
     sessions,
     secondFactor,
+    requireConfirmed: confirming.requireConfirmed,
     endSessions: sessions.end,
     passwordSet: recovery.passwordSet,
     accountMails: { ...recovery, notifyApplicant: noticesToApplicants(core) },
@@ -155,7 +161,7 @@ export async function openAuth(core: Core, handed: AuthDeps): Promise<Auth> {
       ...signInOperations(signIn),
       ...sessionOperations(sessions),
       ...userSessionOperations(userSessions),
-      ...consoleOperations(consoleSessions(sessions, signIn, core.log), welcome),
+      ...consoleOperations(consoleSessions(sessions, signIn, core.log), confirming, welcome),
       ...signingKeyOperations(keys),
       ...registrationOperations(registrations),
       ...recoveryOperations(recovery, askTenant),
@@ -183,7 +189,7 @@ function openSessions(
 }
 
 const capabilitiesOf = ({ isConfigured }: Mailer) => ({
-  // Without an SMTP server, mails are only written to the outbox directory, so users never receive links.
+  // Without an SMTP server, mails are only written to the outbox folder, so users cannot receive links.
   password_reset_available: isConfigured,
   registration_available: true,
   totp_available: true,
@@ -193,7 +199,7 @@ const capabilitiesOf = ({ isConfigured }: Mailer) => ({
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
   what: 'signing key rotation',
   everyMs: HOUR,
-  // Not needed to serve requests: until a rotation succeeds, the previous key continues to sign.
+  // The service can serve requests without this job, because the previous key signs until a rotation succeeds.
   isNeededToServe: false,
   run: () => keys.rotateWhenOlder(maxAgeMs),
 })

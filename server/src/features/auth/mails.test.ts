@@ -68,13 +68,13 @@ describe('the mail about a registration', () => {
 })
 
 test.each(['Dr. Anna Berg', "Seán O'Neill-Meyer", 'Ä. Ö. Ü.'])(
-  'greets the recipient of a password reset link as %s',
+  'the service greets the recipient of a password reset link as %s',
   (name) => {
     expect(resetMail({ ...LINK_MAIL, name }).text).toContain(`Hello ${name},`)
   },
 )
 
-// Attackers once mailed these texts to strangers by registering them as names. A word filter would miss further
+// Attackers have mailed these texts to other people by registering them as names. A filter for single words would miss
 // variants.
 test.each([
   'Your account is locked. Call +1 555 0100 now or lose access',
@@ -82,7 +82,7 @@ test.each([
   'evil\u200b.example',
   '\u202egnp.live',
   'Anna Berg',
-])('contains no name in a mail to an unconfirmed address: %s', (name) => {
+])('the service puts no name into a mail to an unconfirmed address if the name is "%s"', (name) => {
   for (const mail of [
     verificationMail({ ...LINK_MAIL, name }),
     resetMail({ ...LINK_MAIL, name: null }),

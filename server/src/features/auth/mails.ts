@@ -1,7 +1,7 @@
 /** The texts of mails about accounts. */
 import { type MailContent, renderMail } from '../../platform/mail/index.ts'
 
-/** The content of a mail with a link. The name is null if a stranger may have entered it. */
+/** The content of a mail with a link. The name is null if someone other than the owner may have entered it. */
 interface LinkMail {
   name: string | null
   clinic: string
@@ -9,8 +9,8 @@ interface LinkMail {
 }
 
 /**
- * Asks the owner of an address to confirm it. Does not include the registrant's name, because anyone can register any
- * address with any text.
+ * Asks the owner of an address to confirm it. Omits the name from the registration, because anyone can register any
+ * address with any text as the name.
  */
 export function verificationMail({ clinic, url }: LinkMail): MailContent {
   return renderMail({
@@ -51,9 +51,7 @@ export function resetMail({ name, clinic, url }: LinkMail): MailContent {
   })
 }
 
-/**
- * Tells applicants that their registration was approved. Leaves out the name, because a stranger may have entered it.
- */
+/** Informs applicants that their registration was approved. Omits the name, because a stranger may have entered it. */
 export function approvalMail({ clinic, url }: { clinic: string; url: string }): MailContent {
   return renderMail({
     subject: 'Your registration was approved',
@@ -64,9 +62,7 @@ export function approvalMail({ clinic, url }: { clinic: string; url: string }): 
   })
 }
 
-/**
- * Tells applicants that their registration was refused. Leaves out the name, because a stranger may have entered it.
- */
+/** Informs applicants that their registration was refused. Omits the name, because a stranger may have entered it. */
 export function refusalMail({ clinic }: { clinic: string }): MailContent {
   return renderMail({
     subject: 'Your registration was not approved',
@@ -78,7 +74,7 @@ export function refusalMail({ clinic }: { clinic: string }): MailContent {
   })
 }
 
-/** The change that a notice reports. `codesLeft` is the number of unused recovery codes. */
+/** The change that the notice reports. `codesLeft` is the number of unused recovery codes. */
 export type News =
   | { kind: 'password_changed' | 'factor_enabled' | 'factor_removed' | 'address_changed' }
   | { kind: 'recovery_code_used'; codesLeft: number }

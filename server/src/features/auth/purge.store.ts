@@ -21,7 +21,7 @@ const expired = (table: string): OutdatedRows => ({
   isBefore: (at) => sql`expires_at < ${at}::timestamptz`,
 })
 
-/** Sessions that a user or administrator ended, and sessions that reached their maximum lifetime. */
+/** Expired sessions: those that were ended, and those that have reached their maximum lifetime. */
 const SESSIONS: OutdatedRows = {
   table: 'sessions',
   key: ['id'],

@@ -49,6 +49,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       records: ['backup.restored', 'backup.failed', 'tenant.deleted'],
       tag: TAG,
       access: admins,
+      isFinal: ({ body }) => !body.dry_run,
       body: RestoreOrder,
       refine: ({ body, faulty }, refuse) => {
         const { confirm, dry_run, type, tenant_id } = body
@@ -114,6 +115,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       records: ['backup.downloaded'],
       tag: TAG,
       access: admins,
+      isFinal: true,
       params: BackupPath,
       query: DownloadQuery,
       success: [200, FileOf('application/octet-stream', { ranges: true })],

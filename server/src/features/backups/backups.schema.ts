@@ -146,7 +146,7 @@ export const RestoreOrder = Type.Object({
 })
 export type RestoreOrder = Static<typeof RestoreOrder>
 
-/** Accepts any text, including paths. An invalid id gets the same 404 response as an unknown backup. */
+/** Accepts any text, including paths. An id with an invalid format gets the same 404 response as an unknown backup. */
 export const BackupPath = Type.Object({
   backup_id: Type.String({ maxLength: 200, description: 'The id of the backup.' }),
 })

@@ -140,7 +140,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
   }
 }
 
-/** Throws the problem that corresponds to a store error. Rethrows every other error unchanged. */
+/** Throws the problem that corresponds to a store error. Throws every other error unchanged. */
 function unlessAway(error: unknown): never {
   if (error instanceof NotStoredError) throw new Problem('backup_file_gone', { cause: error })
   if (error instanceof StoreError)

@@ -37,8 +37,9 @@ const JOB = [
 ] as const
 
 /**
- * Selects why a backup is unusable: the fault of its file, or the error of the job that created it. A safety backup is
- * created by a restore job, so its error is that job's. Only one restore runs at a time, so the times identify the job.
+ * Selects why a backup is unusable: the fault of its file, or the error of the job that created it. The error of a
+ * safety backup is that of the restore job that created it. Only one restore runs at a time, so the times identify that
+ * job.
  */
 const ERROR = sql<string | null>`coalesce(fault, case when status = 'failed' then (
   select job.error from backup_jobs job
@@ -63,7 +64,7 @@ const BUSY: Record<BackupJobKind, () => Problem> = {
 const MAX_LISTED = 1_000
 
 /**
- * Limits a query to the backups that the transaction's scope may see. A tenant sees its own `tenant` backups. The
+ * Limits a query to the backups in the scope of the transaction. A tenant sees its own backups of type `tenant`. The
  * platform sees all backups except those of deleted tenants. Row-level security enforces the same limits.
  */
 function inCallerScope<T extends 'backups' | 'backup_jobs', O>(
@@ -204,7 +205,7 @@ export async function isBeingRestored(tx: TenantTx, id: string): Promise<boolean
   return job !== undefined
 }
 
-/** Blocks new readers of the backup until the transaction ends. Returns false if a reader holds the lock already. */
+/** Blocks new readers of the backup until the transaction ends. Returns false if the file is being read. */
 export async function keepReadersOff(tx: TenantTx, id: string): Promise<boolean> {
   const { rows } = await sql<{ is_unread: boolean }>`
     select pg_try_advisory_xact_lock(${LOCKS.longReads}, ${readLockOf(id)}) as is_unread

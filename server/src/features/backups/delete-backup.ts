@@ -28,7 +28,8 @@ export async function deleteWithFile(
   await lockUntilEnd(tx, 'storeDeletion')
   const state = await lockForDeletion(tx, id)
   if (state !== 'free') return state
-  // Deletes the list entry before the row. A file with neither is an orphan, which cannot be adopted again.
+  // Deletes the list entry before the row. If the row were deleted first, a crash would leave a list entry with which
+  // the backup could be registered again.
   if (!(await files.delete(sidecarName(id)))) return 'locked'
   await deleteBackup(tx, id)
   await appendBackupEvent(tx, actor, 'backup.deleted', backup, { created_at })

@@ -26,7 +26,7 @@ export interface BackupHealthDeps {
   }
 }
 
-/** The newest verified full backup, and whether it is late according to the schedule. */
+/** The newest verified full backup, and whether the next one is late according to the schedule. */
 export interface BackupFreshness extends VerifiedBackup {
   /** True if a backup schedule is configured. */
   is_scheduled: boolean
@@ -61,7 +61,7 @@ export function watchBackups({
   let began: string | null = null
   let isPolled = false
   let isOnOneDisk = false
-  /** True once the store responded. Later failures of the store show up as late backups. */
+  /** True once the store has responded. If the store fails later, the health check reports late backups. */
   let canBeUsed = false
   const degraded = (reason: string, since?: string): ComponentHealth => ({
     state: 'degraded',
@@ -72,7 +72,7 @@ export function watchBackups({
   return {
     check() {
       if (!canBeUsed) return degraded('The backup store is not usable. See the log for the cause.')
-      // Without a schedule no backup can be late. Outside production a schedule is optional.
+      // Without a schedule, no backup can be late. A schedule is required only in production.
       if (!cron)
         return config.NODE_ENV === 'production'
           ? degraded('No backups are scheduled. Set BACKUP_SCHEDULE.')
@@ -122,7 +122,8 @@ export function watchBackups({
 }
 
 /**
- * Returns when a backup is two intervals old. Computed from the schedule, because its intervals may differ in length.
+ * Returns when a backup is two intervals old. Computes this from the schedule, because its intervals may differ in
+ * length.
  */
 export function lapse(cron: Cron, takenAt: number): number {
   const late = takenAt - cron.before(takenAt + 1)

@@ -1,4 +1,4 @@
-/** Exports the backups feature to the composition root. */
+/** The parts of the backups feature that the composition root uses. */
 
 export { BACKUP_TABLES } from './backups.table.ts'
 export { openBackups } from './backups.ts'

@@ -12,9 +12,7 @@ export interface FailedJob {
   count: number
 }
 
-/**
- * Returns the jobs that failed later than `after`. Omits a job if a later one of the same kind and tenant succeeded.
- */
+/** Returns the jobs that failed after `after`. Omits a job if a later one of the same kind and tenant has succeeded. */
 export async function findFailedJobs(
   tx: TenantTx,
   { tenantId, after, limit }: { tenantId: number | null; after: string; limit: number },

@@ -8,7 +8,7 @@ import type { BackupHealth } from './health.ts'
 import { findFailedJobs } from './overview.store.ts'
 
 const RECENT_MS = 7 * DAY
-/** The maximum number of failed jobs listed. */
+/** The maximum number of failed jobs in the list. */
 const MAX_NAMED = 3
 
 /** @param freshness returns the newest verified backup, as polled within the last minute */

@@ -41,14 +41,14 @@ import {
 import * as store from './departments.store.ts'
 
 /**
- * Returns whether a user may be the head of a department. Passed in, because the users feature imports the departments
- * feature.
+ * Returns whether a user may be the head of a department. The users feature passes this function in, because it imports
+ * the departments feature.
  */
 export type MayHead = (tx: TenantTx, tenantId: number, userId: number) => Promise<boolean>
 
 /**
- * The fields of a command on a department that must be checked against other data. For a new department, `dept_id` is
- * absent.
+ * The fields of a command on a department that are checked against other data. `dept_id` is absent for a new
+ * department.
  */
 export interface DepartmentReferences {
   dept_id?: number
@@ -57,7 +57,7 @@ export interface DepartmentReferences {
 }
 
 export interface Departments {
-  /** Calls `refuse` for a head who is not an active doctor of the department's tenant. */
+  /** Checks the head. Calls `refuse` unless the head is an active doctor of the department's tenant. */
   checkReferences(caller: Admin, input: DepartmentReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: DepartmentQuery, from: Cursor | undefined): Promise<Page<Department>>
   /** Returns a department. @throws Problem 404 if the caller cannot see it */
@@ -116,8 +116,8 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
   }
 
   /**
-   * Locks a department. Then checks the session and the tenant again, because they may have ended while it waited for
-   * the lock.
+   * Locks a department. Checks the session and the tenant again afterwards, because they may have ended during the wait
+   * for the lock.
    */
   async function locked(tx: TenantTx, caller: Admin, id: number): Promise<DepartmentRow> {
     const [found] = await Promise.all([store.lockDepartment(tx, id), requireSignedIn(tx, caller)])
@@ -132,13 +132,14 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
 
   return {
     checkReferences: (caller, { dept_id, tenant_id, head_doctor_id }, refuse) =>
-      // Not a read-only transaction, because `mayHead` locks the doctor's row.
+      // The transaction is not read-only, because `mayHead` locks the doctor's row.
       forCaller(db, caller, async (tx) => {
         const tenantId =
           dept_id === undefined
             ? (tenant_id ?? caller.tenant_id)
             : (await store.findDepartment(tx, dept_id))?.tenant_id
-        // Checks nothing for an unknown or another tenant, so that the response reveals nothing about it.
+        // Checks the head only in the caller's own tenant. For an unknown or another tenant, the response must reveal
+        // nothing.
         if (tenantId && (await findTenant(tx, tenantId)))
           refuse(HEAD, await headIssue(tx, tenantId, head_doctor_id))
       }),
@@ -202,7 +203,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
       forCaller(db, caller, async (tx) => {
         const { tenant_id } = await locked(tx, caller, id)
         const department = orNotFound(await store.deleteDepartment(tx, id), 'department')
-        // Notifies the caches, because the foreign key has removed the department from its patients.
+        // Notifies the caches of patients, because the foreign key has removed the department from its patients.
         tx.invalidate(`department:${id}`, `patients:${tenant_id}`)
         await append(tx, actorOf(caller), {
           ...journalEntry('department.deleted', 'department', department),

@@ -23,7 +23,7 @@ import './departments.table.ts'
 
 const COLUMNS = ['id', 'tenant_id', 'name', 'head_doctor_id', 'created_at'] as const
 
-/** The columns of a response. The subqueries on users run only for the departments that the response contains. */
+/** The columns of a response. PostgreSQL runs the subqueries on users only for the departments in the response. */
 const SHOWN = [
   ...COLUMNS,
   sql<string | null>`(select u.full_name from users u
@@ -150,8 +150,8 @@ export async function clearHeads(
 
 /**
  * Deletes a department and returns it; undefined if the department's tenant has just been deleted. Its users and
- * patients remain, without a department. Updating each patient in all indexes takes 50 to 100 µs, so the usual time
- * limits would be too short for a department of 300,000 patients.
+ * patients remain, without a department. Updating each patient in all indexes takes 50 to 100 µs, so a department of
+ * 300,000 patients would exceed the usual time limits.
  */
 export async function deleteDepartment(
   tx: TenantTx,

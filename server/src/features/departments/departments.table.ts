@@ -14,9 +14,7 @@ export interface DepartmentsTable {
    */
   name_key: string
   is_folded: Generated<boolean>
-  /**
-   * True for a department from an earlier release whose folded name equals that of another department of the tenant.
-   */
+  /** True for a department of an earlier release that has the same folded name as another department of the tenant. */
   is_double: Generated<boolean>
 }
 

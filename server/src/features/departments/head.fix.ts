@@ -8,7 +8,7 @@ import { lockDepartment, updateDepartment } from './departments.store.ts'
 
 /**
  * A department whose head is not eligible. `role` and `is_active` are null if the head does not exist or belongs to
- * another tenant, whose data must stay hidden.
+ * another tenant. The data of other tenants must stay hidden.
  */
 interface Unfit {
   department_id: number
@@ -20,14 +20,15 @@ interface Unfit {
 }
 
 /**
- * Finds departments whose head is not eligible. Passed in, because the users feature imports the departments feature.
+ * Finds departments whose head is not eligible. The users feature passes this function in, because it imports the
+ * departments feature.
  */
 export type FindUnfitHeads = (
   tx: TenantTx,
   which: { after: number; limit: number } | { ids: readonly number[] },
 ) => Promise<{ unfit: Unfit[]; looked_at: number; last: number | null }>
 
-/** The number of departments per check. For each of them, the check also reads the head's row in `users`. */
+/** The number of departments that are checked at a time. For each, the check also reads the head's row in `users`. */
 const SLICE = 1000
 
 const subjectOf = (id: number) => `department ${id}`

@@ -23,6 +23,7 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       ],
       tag,
       access: superadmins,
+      isFinal: true,
       body: KeyOrder,
       bodyOptional: true,
       refine: ({ body: { new_key } }, refuse) => {

@@ -50,7 +50,10 @@ export function encryptionService(deps: {
     return store.insertRotation(tx, { keyId: key_id, total, actor: ordererOf(by) })
   }
 
-  /** Returns the transaction that the rotation waits for; null if there is none, or data remains to be re-encrypted. */
+  /**
+   * Returns the transaction for which the rotation waits. Returns null if there is none, or if there is still data to
+   * re-encrypt.
+   */
   async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
     const running = await store.findObservedRotation(tx)
     const tables = sealed.map(({ table }) => table)
@@ -61,7 +64,7 @@ export function encryptionService(deps: {
   return {
     rotate: (caller, key) =>
       db.acrossTenants(async (tx) => {
-        // If two calls run concurrently, the second waits here and then sees the rotation that the first one started.
+        // Waits for a concurrent call, and then sees the rotation that the other call has started.
         await store.lockRotations(tx)
         const actor = actorOf(caller)
         const rotation = await begin(tx, key, actor)

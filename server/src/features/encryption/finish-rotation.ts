@@ -24,15 +24,21 @@ interface EndingControl {
 }
 
 export interface End {
-  /** Returns the open transactions that the rotation must wait for; undefined if none is left. */
+  /** Returns the open transactions for which the rotation must wait. Returns undefined if there are none. */
   waitsFor(rotation: rotations.Running): Promise<WaitingFor | undefined>
-  /** Logs the oldest transaction that the rotation is waiting for, once for each such transaction. */
+  /** Logs the oldest transaction for which the rotation waits. Logs each such transaction once. */
   logWaiting(waiting: WaitingFor): void
-  /** Ends the rotation if only the `failed` rows still use old keys. Returns false if the rotation cannot end yet. */
+  /**
+   * Ends the rotation if no rows except the `failed` ones still use old keys. Returns false if the rotation cannot end
+   * yet.
+   */
   end(failed: number, control: EndingControl): Promise<boolean>
 }
 
-/** The open transactions that may still write with the old keys. The name changes when one of them ends. */
+/**
+ * The open transactions that may still write with the old keys. `name` identifies them, and changes when one of them
+ * ends.
+ */
 export interface WaitingFor {
   name: string
   oldest: rotations.OpenTransaction | null

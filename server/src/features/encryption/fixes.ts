@@ -8,9 +8,12 @@ import * as store from './fixes.store.ts'
 import { type SweepDeps, startSweep } from './re-encryption.ts'
 import * as rotations from './rotations.store.ts'
 
-/** How long a rotation may make no progress. Normally it makes progress every few seconds, even under load. */
+/**
+ * How long a rotation may make no progress before it counts as stopped. Normally it makes progress every few seconds,
+ * even under load.
+ */
 const STILL_MINUTES = 15
-/** How long a repair waits to see progress. */
+/** How long a repair waits for progress. */
 const WATCH_MS = 20_000
 const POLL_MS = 100
 
@@ -37,7 +40,7 @@ function stopped(deps: SweepDeps): Fix {
       const rotation = await store.findStopped(tx, STILL_MINUTES)
       if (!rotation) return NOTHING
       const { rotation_id, since, ...measured } = rotation
-      // Once all data is re-encrypted, waiting for a long transaction, such as a backup, is not a fault.
+      // Waiting for a long transaction, such as a backup, is not a fault once all data is re-encrypted.
       if (measured.status === 'running' && !(await store.isAnyLeft(tx, deps.sealed))) return NOTHING
       const expected = { status: 'completed', records_failed: 0 }
       const finding = { tenant_id: null, subject: `rotation ${rotation_id}`, measured, expected }

@@ -1,10 +1,10 @@
-/** Tests the pipeline, in which tasks overlap. */
+/** Tests the pipeline. Its tasks overlap. */
 import { setImmediate as turnOfTheLoop } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { gate } from '../../../test/sessions/scopes.ts'
 import { openPipeline } from './pipeline.ts'
 
-test('starts the next task when the previous one reports, up to the limit', async () => {
+test('the pipeline starts the next task when the previous one reports progress, up to the limit', async () => {
   const lanes = openPipeline(2)
   const [first, second] = [gate(), gate()]
   const begun: string[] = []
@@ -26,11 +26,11 @@ test('starts the next task when the previous one reports, up to the limit', asyn
   await lanes.end()
 })
 
-test('resolves with the result of a task that reports nothing', async () => {
+test('the pipeline returns the result of a task that reports no progress', async () => {
   expect(await openPipeline(2).begin(async () => 7)).toBe(7)
 })
 
-test('throws a failure on the next call, after all running tasks have ended', async () => {
+test('the pipeline throws the error of a task at the next call, after all running tasks have ended', async () => {
   const lanes = openPipeline(2)
   const held = gate()
   let isOver = false
@@ -50,7 +50,7 @@ test('throws a failure on the next call, after all running tasks have ended', as
   await expect(lanes.end()).rejects.toThrow('it failed')
 })
 
-test('throws the failure of a task that fails before it reports', async () => {
+test('the pipeline throws the error of a task that fails before it reports progress', async () => {
   const lanes = openPipeline(2)
   const failing = lanes.begin(async () => {
     throw new Error('it failed at once')

@@ -1,9 +1,12 @@
-/** Overlaps tasks: the next task can start as soon as the current one reports where to continue. */
+/**
+ * Runs tasks that overlap. The next task can start as soon as the current one reports where the next task must
+ * continue.
+ */
 
 export interface Pipeline {
   /**
-   * Starts a task when fewer than the maximum number are running. Resolves with the value that the task reports, or
-   * with its result if it reports nothing.
+   * Starts a task when fewer than the maximum number are running. Resolves with the value that the task reports. If it
+   * reports none, resolves with its result.
    * @throws the first failure of any task, after all running tasks have ended
    */
   begin<T>(work: (report: (value: T) => void) => Promise<T>): Promise<T>

@@ -15,7 +15,7 @@ import { isPassing, type Scopes, type TenantTx } from '../../platform/db/index.t
 import * as store from './re-encryption.store.ts'
 import * as rotations from './rotations.store.ts'
 
-/** The maximum time that a batch blocks the event loop without a pause. */
+/** The maximum time for which a batch blocks the event loop without a pause. */
 const SLICE_MS = 2
 
 export interface Batch {

@@ -13,7 +13,8 @@ export type RowId = string | number
 export type Position = RowId | null
 
 /**
- * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the id that the encryption is bound to.
+ * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the id that is bound to the encrypted
+ * values.
  */
 export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
   readonly $id: RowId
@@ -21,14 +22,14 @@ export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
 }
 
 /**
- * Selects the rows of a retired key `k`. When all rows are re-encrypted, only dead rows of the key remain, but the
- * planner's statistics still count them. A plan based on them would scan the whole table to find nothing. The range
- * condition makes the planner expect few rows and use the index on the key.
+ * Selects the rows of a retired key `k`. Once all rows are re-encrypted, only dead rows of the key remain, but the
+ * planner's statistics still count them. A plan based on these statistics would scan the whole table without finding a
+ * row. With the range condition, the planner expects few rows and uses the index on the key.
  */
 const ofKey = (table: string) => sql`${sql.table(table)} t
   where t.data_key_id >= k.id and t.data_key_id <= k.id`
 
-/** A FROM clause that selects the retired keys still used by rows of the table. */
+/** Returns a FROM clause for the retired keys that rows of the table still use. */
 const stillNamed = (table: string) => sql`data_keys k
   cross join lateral (select from ${ofKey(table)} order by t.data_key_id limit 1) one
   where k.retired_at is not null`
@@ -61,7 +62,7 @@ export async function lockRows(
 }
 
 /**
- * Sends the statement that writes only the encrypted values. Only the commit waits for its result.
+ * Sends the statement that writes the encrypted values. Does not wait for its result, which the commit does.
  * @param values the values by column, each in the order of `ids`
  */
 export function writeReencrypted(
@@ -101,13 +102,14 @@ export async function countLeft(tx: TenantTx, table: string): Promise<number> {
 /** The tokens that one statement deleted. */
 export interface DeletedTokens {
   count: number
-  /** The row to continue with, because some of its tokens may remain. Null if no tokens remain. */
+  /** The row with which to continue, because some of its tokens may remain. Null if no tokens remain. */
   last: Position
 }
 
 /**
  * Deletes the next search tokens of a key, in the order of their rows. Skips tokens that another transaction has
- * locked. Continuing from `last` avoids reading deleted tokens again, which stay on disk until the next vacuum.
+ * locked. The caller continues from `last`. Otherwise it would read the deleted tokens again, which stay on disk until
+ * the next vacuum.
  */
 export async function deleteOldTokens(
   tx: TenantTx,

@@ -1,6 +1,6 @@
 /**
  * Re-encrypts the data of retired keys on every active node. Each batch locks its rows and skips rows that other nodes
- * have locked, so several nodes can share the work even for one tenant. Progress needs no separate record, because
+ * have locked, so several nodes can share the work even for one tenant. The progress need not be recorded, because
  * re-encrypted rows use another key. After a crash, any node continues.
  */
 import { poller } from '../../lib/poller.ts'
@@ -16,11 +16,16 @@ import { findRunningRotation, type Running } from './rotations.store.ts'
 
 /** The number of rows in a batch. Batches of large rows contain fewer. */
 const ROWS = 50
-/** The number of batches in progress on an idle service: one is written while the next is read and encrypted. */
+/**
+ * The number of batches that an idle service processes at a time: one is written while the next is read and encrypted.
+ */
 const LANES = 2
 /** The approximate size limit of a batch. Writing more at a time would block the event loop. */
 const BYTES = 256 * 1024
-/** A batch locks rows that requests may need, so re-encryption is throttled more than a backup. */
+/**
+ * Limits for the pauses of re-encryption. They are stricter than those of a backup, because a batch locks rows that
+ * requests may need.
+ */
 const PACER_LIMITS = { perTransaction: 6, max: 8, idle: 0.3 }
 const POLL_MS = 5_000
 /** How long to wait before polling again for rows that other transactions have locked. */
@@ -36,14 +41,15 @@ export function startSweep(deps: SweepDeps): Background {
   const failures = failuresIn(log)
   const { waitsFor, logWaiting, end } = ending(deps)
   let isStopping = false
-  /** Identifies the transactions that the rotation was waiting for when a pass found no rows left. */
+  /** The name of the transactions for which the rotation was waiting when a pass found no rows. */
   let settled: string | undefined
 
   async function poll(): Promise<boolean | number> {
     const rotation = await db.acrossTenants(findRunningRotation)
     if (!rotation) return false
     const waiting = await waitsFor(rotation)
-    // Only the awaited transactions can still add rows with old keys. Until one ends, a pass would read only dead rows.
+    // A pass would read only dead rows, because only the awaited transactions can still add rows with old keys and none
+    // has ended since.
     if (waiting && waiting.name === settled) return AGAIN_MS
     const pass = failures.passOf(rotation)
     const pacer = openPacer(db, PACER_LIMITS)
@@ -150,7 +156,7 @@ function failuresIn(log: Logger) {
   }
 }
 
-/** Returns the cause without the contents of the row, which database error messages may include. */
+/** Returns the cause of a failure without the contents of the row. Error messages of the database may contain them. */
 function whyOf(error: unknown): string {
   if (error instanceof UnreadableError) return error.message
   const { code, constraint, name } = error as Error & { code?: string; constraint?: string }

@@ -55,7 +55,7 @@ export function resume(tx: TenantTx, id: string | null): Promise<Rotation> {
   )
 }
 
-/** Adds to the number of re-encrypted records. Does not wait for the statement; the commit does. */
+/** Adds to the number of re-encrypted records. Does not wait for the statement, which the commit does. */
 export function addDone(tx: TenantTx, id: string, done: number): void {
   tx.send(
     sql`update encryption_rotations
@@ -92,14 +92,16 @@ export async function countSealed(tx: TenantTx, sealed: readonly SealedTable[]):
   return total
 }
 
-/** A running rotation, and when its keys were seen. */
+/** A running rotation, and the time at which its keys were first seen. */
 export interface Running {
   rotation_id: string
   /** When a node first saw the new keys as committed, after the rotation was last started or resumed. */
   seen_at: string
 }
 
-/** Returns the running rotation, if any. The first call for a rotation also records the current time as `seen_at`. */
+/**
+ * Returns the running rotation, if any. The first call during a rotation also records the current time as `seen_at`.
+ */
 export async function findRunningRotation(tx: TenantTx): Promise<Running | undefined> {
   const { rows } = await sql<Running>`
     update encryption_rotations set seen_at = coalesce(seen_at, now())
@@ -122,17 +124,17 @@ export interface OpenTransaction {
   since: string
 }
 
-/** Describes the transactions that may know only the old keys: whether any exist, how many, and the oldest one. */
+/** The transactions that may know only the old keys: whether there are any, how many, and the oldest one. */
 export interface Earlier {
   are: boolean
-  /** The number of these transactions. It can only decrease when all nodes know the new keys. */
+  /** The number of these transactions. Once all nodes know the new keys, it can only decrease. */
   count: number
   oldest: OpenTransaction | null
 }
 
 /**
- * Returns the transactions that began before every node knew the new keys, which takes up to a second after the commit.
- * These transactions may still write with the old keys.
+ * Returns the transactions that began before every node knew the new keys. A node may learn them up to a second after
+ * the commit. Until then its transactions write with the old keys.
  */
 export async function earlierWriters(tx: TenantTx, { seen_at }: Running): Promise<Earlier> {
   const { rows } = await sql<

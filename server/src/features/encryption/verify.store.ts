@@ -9,7 +9,7 @@ export interface OwnedKey extends WrappedKey {
   tenant_id: number
 }
 
-/** A data key. Its key-encryption key may be missing from the database. */
+/** A data key whose key-encryption key may be missing from the database. */
 export type FoundKey = Omit<OwnedKey, 'wrapped_kek'> & { wrapped_kek: Buffer | null }
 
 export interface WholeRow extends Record<string, unknown> {
@@ -17,7 +17,10 @@ export interface WholeRow extends Record<string, unknown> {
   /** The id of the row, which is bound to the encrypted values. */
   $row: string | number
   $tenant: number
-  /** The id of the data key that the row uses; null if the key is missing. Read in the same statement as the row. */
+  /**
+   * The id of the data key that the row uses. Null if the key is missing. The key is read in the same statement as the
+   * row.
+   */
   $key: number | null
   $wrapped: Buffer
   $kek: number

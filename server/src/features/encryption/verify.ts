@@ -1,4 +1,4 @@
-/** Verifies while the service runs that all encrypted data can be decrypted. */
+/** Verifies that all encrypted data can be decrypted. The service may keep running. */
 import {
   type DataKey,
   openStoredKey,
@@ -29,7 +29,7 @@ export interface VerifyDeps {
 /** Receives the number of rows of a table that have been verified so far. */
 export type OnRows = (table: string, rows: number) => void
 
-/** Verifies all tables and yields the result of each. Continues after a key that cannot be decrypted. */
+/** Verifies all tables, and yields the result of each. A key that cannot be decrypted does not end the verification. */
 export async function* verifySealed(deps: VerifyDeps, onRows: OnRows): AsyncGenerator<Verified> {
   for (const sealed of deps.rootSealed)
     yield verifyRootSealed(deps.db, deps.sealer, sealed, (rows) => onRows(sealed.table, rows))
@@ -80,9 +80,9 @@ async function verifyTable(
 interface Found {
   rows: number
   values: number
-  /** The error messages of values that cannot be decrypted, although their data key can. */
+  /** The error messages of values that cannot be decrypted although their data key can. */
   faults: readonly string[]
-  /** The number of affected values, for each data key that cannot be decrypted. */
+  /** The number of affected values for each data key that cannot be decrypted. */
   byKey: ReadonlyMap<string, number>
 }
 
@@ -93,8 +93,8 @@ function resultOf(table: string, { rows, values, faults, byKey }: Found): Verifi
 }
 
 /**
- * Returns a function that decrypts the data key of a row, once for each key. For a key that cannot be decrypted, it
- * returns a description.
+ * Returns a function that decrypts the data key of a row, once for each key. If the key cannot be decrypted, the
+ * function returns a description of the key.
  */
 function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
   const keys = new Map<number | null, DataKey | string>()

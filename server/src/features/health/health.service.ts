@@ -30,11 +30,11 @@ export interface Health {
    */
   ready(): Promise<void>
   report(caller: Admin): Promise<AdminHealth>
-  /** Returns the state of every component as known to this node, without querying the database. */
+  /** Returns the state of every component as this node knows it. Does not query the database. */
   glance(): { status: State; components: Component[] }
 }
 
-/** The ping duration in milliseconds above which the database counts as slow. */
+/** The duration of a ping, in milliseconds, from which the database counts as slow. */
 const SLOW_MS = 250
 
 export function healthService(deps: HealthDeps): Health {

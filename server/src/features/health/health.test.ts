@@ -17,7 +17,7 @@ function opened(...features: Omit<Feature, 'name'>[]): Feature {
   )
 }
 
-describe('startup', () => {
+describe('startup of the health report', () => {
   test.each(NAMES)('fails when no feature reports %s', (missing) => {
     const others = every(NAMES.filter((name) => name !== missing))
     expect(() => opened({ counts, capabilities: others })).toThrow(
@@ -47,7 +47,7 @@ describe('startup', () => {
   })
 })
 
-test('merges the capabilities of several features', async () => {
+test('the health report combines the capabilities of several features', async () => {
   const capabilities = NAMES.map((name, index) => ({ capabilities: { [name]: index % 2 === 0 } }))
   const { operations = [] } = opened({ counts }, ...capabilities)
   const asked = operations.find(({ id }) => id === 'getCapabilities')

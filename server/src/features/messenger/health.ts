@@ -1,4 +1,4 @@
-/** The health of the bot. Every process reports it, although only one process is the bot. */
+/** The health of the bot. Every process reports it, although only one process runs the bot. */
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../../platform/db/index.ts'
 import type { Logger } from '../../platform/observe/log.ts'
@@ -11,7 +11,7 @@ const SENDS: ReadonlySet<BotState> = new Set(['ok', 'deaf', 'conflict'])
 
 export interface BotHealth {
   username(): string | null
-  /** Returns whether messages can be sent: a process is the bot, its token is valid, and the provider responds. */
+  /** Returns whether messages can be sent: a process runs the bot, its token is valid, and the provider responds. */
   works(): boolean
   /** Returns whether messages can be sent, and updates arrive. */
   isWell(): boolean

@@ -110,7 +110,9 @@ declare module '../../platform/db/database.ts' {
 
 declare module '../../platform/db/topics.ts' {
   interface Topics {
+    /** Notifies the bot that a message is due for a chat. */
     messenger_due: typeof TOPIC_DUE
+    /** Notifies processes that the bot or its state has changed. */
     messenger_bot: typeof TOPIC_BOT
   }
 }

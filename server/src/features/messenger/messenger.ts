@@ -32,7 +32,10 @@ import { CHAT_UNLINKED, UNLINKED } from './text/bot-replies.ts'
 import type { ShowAmount } from './text/lines.ts'
 import { purgeRows } from './upkeep/upkeep.store.ts'
 
-/** The number of database connections of the bot, separate so that requests and messages do not wait for each other. */
+/**
+ * The number of database connections of the bot. They are separate, so that requests and messages do not wait for each
+ * other.
+ */
 const POOL_SIZE = 4
 
 type Core = Needs<
@@ -74,7 +77,7 @@ export type DisownChat = (
   user: { id: number; tenant_id: number },
 ) => Promise<void>
 
-/** Opens the feature and registers its jobs, so this must run before the jobs start. */
+/** Opens the feature and registers its jobs. Call this before the jobs start. */
 export async function openMessenger(
   core: Core,
   handed: MessengerDeps,
@@ -96,7 +99,7 @@ export async function openMessenger(
   keepMessengerTidy(core)
   if (api) core.readers.add(NOTICE_CONSUMER)
 
-  /** Starts competing for the bot's lease. The process with the lease is the bot. */
+  /** Starts competing for the bot's lease. The process that has the lease runs the bot. */
   function background(known: BotApi): Background {
     const own = core.openPool(POOL_SIZE)
     const begin = (tenure: Tenure) => {

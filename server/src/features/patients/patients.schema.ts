@@ -18,10 +18,16 @@ import { SEXES } from './records/fields.ts'
 const MAX_IDENTIFIERS = 20
 const MAX_ALLERGIES = 100
 
-/** The separator between system and value. The full-width form counts too, because normalization turns it into `|`. */
+/**
+ * Matches the separator between system and value. Also matches its full-width form, because normalization turns that
+ * into `|`.
+ */
 const SEPARATORS = '|\\uff5c'
 
-/** An identifier. In the text form `system|value`, the first `|` ends the system, so a system must not contain `|`. */
+/**
+ * An identifier. In the text form `system|value`, the first `|` ends the system. A system must therefore not contain
+ * `|`.
+ */
 const Identifier = Type.Object({
   system: numberLine(200, SEPARATORS, {
     description: 'The issuer, without `|`.',
@@ -72,7 +78,9 @@ const place = {
   deleted_at: Nullable(Timestamp),
 }
 
-/** The names of fields that the caller's role may not see. Hidden fields are absent, because null means "no value". */
+/**
+ * The names of the fields that the caller's role may not see. Such fields are absent, because null means "no value".
+ */
 const redacted = Type.Optional(
   Type.Array(Type.String(), {
     description: 'The fields that are hidden from the role of the caller.',

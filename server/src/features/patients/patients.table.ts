@@ -87,7 +87,7 @@ export const PATIENT_COLUMNS = {
   },
   patient_tokens: {
     data: ['tenant_id', 'patient_id', 'kind', 'token', 'data_key_id', 'is_living'],
-    // Deleted patients do not reserve their identifiers.
+    // A deleted patient does not reserve identifiers.
     parked: { column: 'is_living', value: 'false' },
   },
 } as const satisfies RestoreColumns

@@ -15,7 +15,7 @@ import { countOpen, lastRun, type OpenCount } from './upkeep/upkeep.store.ts'
 const MAX_WAIT_MS = 5 * MINUTE
 /** The number of consecutive failed reconciliations that counts as a lasting problem. */
 const MAX_FAILURES = 3
-/** The maximum of each count. Equals the maximum number of unverified notifications that a provider can have. */
+/** The maximum of each count. It equals the maximum number of unverified notifications of a provider. */
 const MAX_COUNTED = 10_000
 const RUNBOOK = 'payments.md'
 const POLL_MS = 5 * SECOND

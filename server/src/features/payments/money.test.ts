@@ -181,6 +181,6 @@ test.each([
   [1.5, 'EUR', undefined],
   [1, 'XXX', undefined],
   [null, null, undefined],
-])('shows %s minor units of %s as %s', (minor, currency, shown) => {
+])('the service shows %s minor units of %s as %s', (minor, currency, shown) => {
   expect(showAmount(minor, currency)).toBe(shown)
 })

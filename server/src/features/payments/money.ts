@@ -1,9 +1,9 @@
 /**
- * Converts amounts to exact integers in minor units. Uses its own table of decimal places, because `Intl` has customary
- * ones for some currencies (IQD, HUF, COP) and two for any unknown code.
+ * Converts amounts to exact integers in minor units. Uses its own table of decimal places. The table of `Intl` differs
+ * from ISO 4217 for some currencies (IQD, HUF, COP), and has two places for any unknown code.
  */
 
-/** The codes of ISO 4217 list one by number of decimal places, without codes for which ISO 4217 defines no number. */
+/** The codes of ISO 4217 list one by number of decimal places. Excludes codes for which ISO 4217 defines no number. */
 const CODES: Record<0 | 2 | 3 | 4, string> = {
   0: 'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF',
   2: `AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE
@@ -15,7 +15,7 @@ const CODES: Record<0 | 2 | 3 | 4, string> = {
   3: 'BHD IQD JOD KWD LYD OMR TND',
   4: 'CLF UYW',
 }
-// The last six codes with two decimal places were withdrawn since 2021, but their payments may still be refunded.
+// The last six codes with two decimal places were withdrawn since 2021. Their payments may still be refunded.
 
 const EXPONENTS: ReadonlyMap<string, number> = new Map(
   Object.entries(CODES).flatMap(([exponent, codes]) =>
@@ -54,8 +54,8 @@ export function minorUnits(decimal: unknown, currency: string): number | undefin
 }
 
 /**
- * Parses an integer of minor units from its JSON source. Accepts a decimal point followed by zeros, which programs that
- * use floats write. Returns undefined for any other text.
+ * Parses an integer of minor units from its JSON source. Accepts a decimal point followed by zeros, because programs
+ * that use floats write this. Returns undefined for any other text.
  */
 export function wholeUnits(source: string | undefined): number | undefined {
   if (source === undefined || source.length > MAX_DIGITS) return undefined

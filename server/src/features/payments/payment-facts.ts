@@ -5,12 +5,12 @@ export const PROVIDERS = ['cardnet', 'paygate'] as const
 export type Provider = (typeof PROVIDERS)[number]
 
 /**
- * The status of a payment, regardless of refunds. `pending`, `authorized` and `failed` are open: another status may
- * follow.
+ * The status of a payment, without regard to refunds. `pending`, `authorized` and `failed` are open, which means that
+ * another status may follow.
  */
 export type SaidStatus = 'pending' | 'authorized' | 'failed' | 'canceled' | 'succeeded'
 
-/** The facts about a payment that a notice can change. The rest of the notice's body is not used. */
+/** The facts about a payment that a notice can change. Other parts of the notice are ignored. */
 export interface PaymentFacts {
   provider: Provider
   provider_payment_id: string
@@ -25,7 +25,7 @@ export interface PaymentFacts {
   currency: string
   /** True for a payment in the provider's test mode, in which no money is moved. */
   test: boolean
-  /** The time of this report, in milliseconds since the epoch. Only open statuses are ordered by it. */
+  /** The time of this report, in milliseconds since the epoch. Used to order reports of open statuses only. */
   said_at: number
 }
 
@@ -65,7 +65,7 @@ export interface Notice {
 /** The result of reading a stored notice. */
 export type PaymentReading =
   /**
-   * The notice reports a payment. If `isGrowth` is true, the refunded total should increase. If it does not, the
+   * The notice reports a payment. `isGrowth` means that the refunded total should increase. If it does not, the
    * provider's API may lag.
    */
   | { is: 'payment'; facts: PaymentFacts; isGrowth?: boolean }
@@ -74,6 +74,7 @@ export type PaymentReading =
   /** The notice can never be applied. `tenant_id` is set if it could be read. */
   | { is: 'failed'; reason: UnusableReason; tenant_id?: number }
   /**
-   * The notice is retried for a day. With `forGood` it is retried indefinitely, because the notice is not the cause.
+   * The notice is retried for a day. With `forGood` it is retried without a limit, because the cause is not the notice
+   * itself.
    */
   | { is: 'later'; reason: UnusableReason; forGood: boolean }

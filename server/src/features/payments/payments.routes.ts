@@ -29,7 +29,7 @@ import type { PaymentRecords } from './records/records.service.ts'
 
 const tag = 'Payments'
 const MAX_NOTICE_BYTES = 256 * 1024
-/** The body limit while the provider is not configured, because anyone may have sent the notice (decisions §6). */
+/** The body limit for a provider that is not configured. Anyone may have sent such a notice (decisions §6). */
 const MAX_UNPROVEN_BYTES = 16 * 1024
 
 const RECEIVED = { received: true } as const

@@ -6,7 +6,10 @@ import { PROVIDERS, UNUSABLE_REASONS, type UnusableReason } from './payment-fact
 import { NOTIFICATION_STATES } from './payments.table.ts'
 import { PAYMENT_STATUSES } from './states.ts'
 
-/** The response to every stored notice, whether or not it is applied, so that strangers learn nothing from it. */
+/**
+ * The response to every stored notice. It is the same whether or not the notice is applied, so that strangers learn
+ * nothing.
+ */
 export const Received = Type.Object({ received: Type.Literal(true) }, { $id: 'Received' })
 
 const MinorUnits = Type.Integer({

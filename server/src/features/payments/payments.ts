@@ -20,7 +20,7 @@ import { paymentsAttention } from './upkeep/overview.ts'
 import { keepInboxTidy } from './upkeep/payments.jobs.ts'
 import { purgeSome } from './upkeep/upkeep.store.ts'
 
-/** The size of the workers' separate connection pool, so that workers and requests do not wait for each other. */
+/** The size of the workers' separate connection pool. Workers and requests then do not wait for each other. */
 const POOL_SIZE = 2
 const STOP_MS = 3_000
 
@@ -35,7 +35,7 @@ type Core = Needs<
   | 'PAYGATE_RECONCILE_MINUTES'
 >
 
-/** Opens the payments feature and registers its jobs. Must be called before the jobs start. */
+/** Opens the payments feature and registers its jobs. Call this before the jobs start. */
 export function openPayments(core: Core): Feature {
   const { db, clock, changes, log, config } = core
   const seals = openSeals(core.keyRing)
@@ -80,7 +80,7 @@ export function openPayments(core: Core): Feature {
         ])
       return {
         async idle() {
-          // Waits for reconciliation first, because it stores notices that the workers then apply.
+          // Waits for reconciliation first, because it stores notices, which the workers apply afterwards.
           for (const each of reconciliation) await each.idle()
           await Promise.all(workers.map((worker) => worker.idle()))
         },

@@ -7,18 +7,21 @@ export type JsonObject = Record<string, unknown>
 export const isObject = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns whether a value is non-empty text that can be stored, with at most `most` characters. */
+/** Returns whether a value is non-empty text of at most `most` characters that can be stored. */
 export const isName = (value: unknown, most: number): value is string =>
   typeof value === 'string' && value !== '' && [...value].length <= most && isStorable(value)
 
 /** The key under which the source text of a parsed number is stored. */
 const SOURCE = Symbol('source')
 
-/** Returns the source text of a number parsed by `exactly`, or undefined for any other value. */
+/** Returns the source text of a number that `exactly` has parsed. Returns undefined for any other value. */
 export const sourceOf = (value: unknown): string | undefined =>
   (value as { [SOURCE]?: string } | null | undefined)?.[SOURCE]
 
-/** Parses JSON, but stores the source text of every number instead. Returns undefined for invalid JSON or UTF-8. */
+/**
+ * Parses JSON, but stores the source text of every number in place of the number. Returns undefined for invalid JSON or
+ * UTF-8.
+ */
 export function exactly(body: Buffer): unknown {
   const parse = JSON.parse as (
     text: string,
@@ -31,11 +34,11 @@ export function exactly(body: Buffer): unknown {
   )
 }
 
-/** The maximum depth of nested JSON: more than any real body has, and safe for the stack. */
+/** The maximum depth of nested JSON. Real bodies are less deep, and the stack allows this depth. */
 const MAX_LEVELS = 1_000
 
 /**
- * Parses JSON without the source text of numbers, and returns undefined if it is invalid or nested too deeply.
+ * Parses JSON without the source text of numbers. Returns undefined if the JSON is invalid or nested too deeply.
  * `exactly` calls a function for every value, which costs too much for bodies from unverified senders.
  */
 export const inexactly = (body: Buffer): unknown =>
@@ -45,7 +48,7 @@ const [QUOTE, ESCAPE] = Buffer.from('"\\')
 const OPENING = new Set(Buffer.from('[{'))
 const CLOSING = new Set(Buffer.from(']}'))
 
-/** Returns whether JSON is nested deeper than `most` levels, which could overflow the stack of code that walks it. */
+/** Returns whether JSON is nested deeper than `most` levels. Code that walks deeper JSON could overflow the stack. */
 function isDeeper(json: Buffer, most: number): boolean {
   let levels = 0
   let isText = false
@@ -65,7 +68,7 @@ function readBy(body: Buffer, parse: (text: string) => unknown): unknown {
   try {
     return parse(text)
   } catch {
-    // The JSON is invalid, or nested too deeply for the stack. Neither kind of body describes a payment.
+    // The JSON is invalid, or nested too deeply for the stack. In both cases it does not describe a payment.
     return undefined
   }
 }

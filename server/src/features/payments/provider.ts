@@ -8,7 +8,8 @@ import type { VerifyNotification } from './records/records.service.ts'
 
 export interface PaymentProvider {
   /**
-   * False while the provider's variables are not set. Its notices are then unverified and strictly limited in number.
+   * False if the provider's variables are not set. Its notices are then unverified, and only a limited number is
+   * stored.
    */
   isConfigured: boolean
   /**
@@ -19,9 +20,9 @@ export interface PaymentProvider {
   judge(body: Buffer, signatures: readonly string[]): Arriving
   /** Decides whether a stored notice may be processed when an operator retries it. */
   verify: VerifyNotification
-  /** Reads a stored notice by asking the provider's API; null if the provider has no API. */
+  /** Reads a stored notice by querying the provider's API. Null if the provider has no API. */
   read: NotificationReader | null
-  /** Reads a stored notice without asking the provider. */
+  /** Reads a stored notice without querying the provider. */
   readHere?: (sent: SentNotification) => PaymentReading
   /** The networks from which notices are accepted; undefined for all networks. */
   networks?: readonly Network[] | undefined

@@ -43,18 +43,18 @@ function shown(state: PaymentState | null) {
 }
 
 describe('an open payment', () => {
-  test('has the state with the latest report time, in any order of arrival', () => {
+  test('gets the state that was reported last, even if reports arrive in another order', () => {
     const [early, late] = [facts('failed', { said_at: 1 }), facts('authorized', { said_at: 2 })]
     expect(statusAfter(early, late)).toBe('authorized')
     expect(statusAfter(late, early)).toBe('authorized')
   })
 
-  test('accepts further attempts after a failure', () => {
+  test('changes its state again after a failed attempt', () => {
     const said = ['pending', 'failed', 'authorized', 'failed'] as const
     expect(statusAfter(...said.map((status, said_at) => facts(status, { said_at })))).toBe('failed')
   })
 
-  test('accepts a new amount in a later report', () => {
+  test('takes the amount of a later report', () => {
     const { state, actions } = after([
       facts('authorized', { said_at: 1 }),
       facts('authorized', { said_at: 2, amount: 700 }),
@@ -63,7 +63,7 @@ describe('an open payment', () => {
     expect(actions).toEqual(['payment.updated', 'payment.updated'])
   })
 
-  test('stores the time of a repeated report without publishing an event', () => {
+  test('stores the time of a repeated report, and publishes no event', () => {
     const said = [facts('pending', { said_at: 1 }), facts('pending', { said_at: 3 })]
     expect(after(said).actions).toEqual(['payment.updated', null])
     expect(statusAfter(...said, facts('failed', { said_at: 2 }))).toBe('pending')
@@ -78,13 +78,13 @@ describe('a closed payment', () => {
     facts('succeeded', { amount_refunded: 'all' }),
   ]
 
-  test('stays closed after any later report of an open state', () => {
+  test('stays closed after a later report of an open state', () => {
     for (const end of closed)
       for (const status of ['pending', 'authorized', 'failed'] as const)
         expect(moved((moved(null, end) as Seen).to, facts(status, { said_at: 9e12 }))).toBeNull()
   })
 
-  test('moves only to closed states of a higher rank', () => {
+  test('changes only to closed states of a higher rank', () => {
     closed.forEach((one, rank) => {
       const from = (moved(null, one) as Seen).to
       closed.forEach((other, above) => {
@@ -93,7 +93,7 @@ describe('a closed payment', () => {
     })
   })
 
-  test('keeps the paid amount even if a refund reports another amount', () => {
+  test('keeps the paid amount if a refund reports another amount', () => {
     const { state } = after([
       facts('authorized', { said_at: 1 }),
       facts('succeeded', { amount: 800 }),
@@ -106,7 +106,7 @@ describe('a closed payment', () => {
 describe('a refund', () => {
   const refund = (amount_refunded: number | 'all') => facts('succeeded', { amount_refunded })
 
-  test('only increases the refunded total, with an event for each increase', () => {
+  test('only increases the refunded total, and publishes an event for each increase', () => {
     const { state, actions } = after([
       facts('succeeded'),
       refund(300),
@@ -119,15 +119,15 @@ describe('a refund', () => {
     expect(actions).toEqual(['payment.succeeded', ...Array(3).fill('payment.refunded')])
   })
 
-  test('needs no amount if the whole payment is refunded', () => {
+  test('needs no amount if it refunds the whole payment', () => {
     expect(after([facts('succeeded'), refund('all')]).state?.amount_refunded).toBe(1000)
   })
 
-  test('does not change the status if its amount is zero', () => {
+  test('does not change the payment status if its amount is zero', () => {
     expect(statusAfter(facts('succeeded'), refund(0))).toBe('succeeded')
   })
 
-  test('marks a payment of zero as refunded only if the refund is complete', () => {
+  test('of a payment of zero changes the status only if the refund is complete', () => {
     expect(statusAfter(facts('succeeded', { amount: 0 }))).toBe('succeeded')
     expect(statusAfter(facts('succeeded', { amount: 0, amount_refunded: 'all' }))).toBe('refunded')
   })
@@ -139,7 +139,7 @@ describe('a refund', () => {
   })
 })
 
-test('rejects facts in another currency', () => {
+test('a payment rejects reports in another currency than the payment', () => {
   const from = (moved(null, facts('pending')) as Seen).to
   expect(moved(from, facts('succeeded', { currency: 'USD' }))).toEqual({
     refused: 'other_currency',
@@ -177,10 +177,10 @@ const deliveries = (history: PaymentFacts[]) =>
     )
     .map(([once, again]) => [...once, ...again.flatMap((index) => history[index] ?? [])])
 
-describe('a history in any order, with repeats', () => {
+describe('reports about a payment in any order and with repeats', () => {
   const twoWays = aHistory.chain((history) => fc.tuple(deliveries(history), deliveries(history)))
 
-  test('ends in the same payment regardless of the order', () => {
+  test('lead to the same payment in every order', () => {
     fc.assert(
       fc.property(twoWays, ([one, other]) => {
         expect(shown(after(one).state)).toEqual(shown(after(other).state))
@@ -189,7 +189,7 @@ describe('a history in any order, with repeats', () => {
     )
   })
 
-  test('never lowers the rank of the status or the refunded total', () => {
+  test('never lower the rank of the status or the refunded total', () => {
     const ranks = ['open', 'canceled', 'succeeded', 'partially_refunded', 'refunded']
     const rank = (state: PaymentState) => Math.max(ranks.indexOf(state.status), 0)
     fc.assert(
@@ -208,7 +208,7 @@ describe('a history in any order, with repeats', () => {
     )
   })
 
-  test('changes nothing when any of its reports is delivered again', () => {
+  test('change nothing when they are delivered again', () => {
     fc.assert(
       fc.property(aHistory.chain(deliveries), (said) => {
         const { state } = after(said)
@@ -217,7 +217,7 @@ describe('a history in any order, with repeats', () => {
     )
   })
 
-  test('ends with the paid amount and the largest refunded total', () => {
+  test('lead to the paid amount and the largest refunded total', () => {
     fc.assert(
       fc.property(aHistory.chain(deliveries), (said) => {
         const paid = said.filter(({ status }) => status === 'succeeded')

@@ -1,6 +1,6 @@
 /**
  * Computes the state of a payment from the reports of a provider, which may arrive in any order and repeatedly. A
- * payment never returns to an earlier state, so every order ends in the same state (diagram in
+ * payment never returns to an earlier state, so the final state does not depend on the order (diagram in
  * docs/how-to/integrate/payments.md).
  */
 import type { PublicAction } from '../../platform/journal/index.ts'
@@ -25,7 +25,8 @@ export interface PaymentState {
   amount_refunded: number
   currency: string
   /**
-   * The time of the report that led to this state, in milliseconds since the epoch. Only open states are ordered by it.
+   * The time of the report that led to this state, in milliseconds since the epoch. Used to order reports of open
+   * states only.
    */
   said_at: number
 }
@@ -43,7 +44,7 @@ const RANKS: Record<PaymentStatus, number> = {
   refunded: 4,
 }
 
-/** The precedence of open statuses that were reported in the same second, because providers send times in seconds. */
+/** The order of open statuses that were reported in the same second. Providers send times in seconds. */
 const AT_ONCE: Partial<Record<PaymentStatus, number>> = { pending: 0, failed: 1, authorized: 2 }
 
 /** The rank from which on the amount of a payment no longer changes. */
@@ -62,7 +63,7 @@ const ACTIONS: Record<PaymentStatus, PaymentAction> = {
 export type PaymentAction = Extract<PublicAction, `payment.${string}`>
 
 export type Move =
-  /** The new state. If the action is null, no visible field has changed. */
+  /** The new state. The action is null if no visible field has changed. */
   { to: PaymentState; action: PaymentAction | null } | { refused: UnusableReason }
 
 /** Applies facts to the state of a payment, or to null for a new payment. Returns null if the facts change nothing. */
@@ -82,7 +83,7 @@ function said(from: PaymentState | null, facts: PaymentFacts): PaymentState {
   const reported = facts.amount_refunded === 'all' ? amount : facts.amount_refunded
   if (facts.status !== 'succeeded')
     return { status: facts.status, amount, amount_refunded: 0, currency, said_at }
-  // The larger of two reported totals is newer, because the refunded total only grows.
+  // The larger of two reported totals is the newer one, because the refunded total only grows.
   const amount_refunded = Math.max(reported, from?.amount_refunded ?? 0)
   const isAll = facts.amount_refunded === 'all' || from?.status === 'refunded'
   const status = statusOf(amount, amount_refunded, isAll)

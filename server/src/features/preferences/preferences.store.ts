@@ -16,8 +16,8 @@ export function findPreferences(tx: TenantTx, userId: number): Promise<Preferenc
 }
 
 /**
- * Saves the given fields of a user and keeps all others. One statement merges them, so concurrent saves do not lose
- * fields.
+ * Saves the given fields of a user and keeps all others. A single statement merges them, so that concurrent saves do
+ * not lose fields.
  */
 export function savePreferences(
   tx: TenantTx,

@@ -1,28 +1,31 @@
-/** Limits automatic repairs, so that a faulty detector cannot change every record. */
+/** Limits automatic repairs. A faulty check can then not change every record. */
 import { HOUR } from '../../lib/clock.ts'
 import type { Detected, Finding } from '../../platform/feature/fix.ts'
 import { findingNameOf } from './detect/finding-name.ts'
 
 /**
- * A finding that needs this many repairs within `AGAIN_MS` is no longer repaired automatically, because the repair does
- * not remove its cause.
+ * The number of repairs within `AGAIN_MS` after which a finding is no longer repaired automatically. So many repairs
+ * show that the repair does not remove the cause.
  */
 const TOO_OFTEN = 3
 export const AGAIN_MS = 24 * HOUR
 
 const TOO_MANY = 100
 const TOO_LARGE_A_SHARE = 0.2
-/** The share of affected records is limited only if there are at least this many findings. */
+/** The minimum number of findings for which the share of affected records is limited. */
 const FEW = 5
 
 export interface Braked {
   /** The findings that may be repaired automatically. */
   free: readonly Finding[]
-  /** Why the other findings need a confirmation. Null if all findings may be repaired. */
+  /** Why the other findings need a confirmation. Null if there are none. */
   reason: string | null
 }
 
-/** Selects the findings that may be repaired. @param earlier the number of recent automatic repairs, by finding name */
+/**
+ * Selects the findings that may be repaired.
+ * @param earlier the number of recent automatic repairs, by finding name
+ */
 export function brake(
   { findings, looked_at }: Pick<Detected, 'findings' | 'looked_at'>,
   earlier: ReadonlyMap<string, number>,

@@ -36,7 +36,7 @@ export interface Proposed {
   appeared: readonly Named[]
   /** Why the findings are not repaired automatically. */
   reason: string | null
-  /** True if confirming the fix repairs the fault. False if a person must repair it manually. */
+  /** True if confirming the fix repairs the fault. False if a person has to repair it. */
   isRepairable: boolean
 }
 
@@ -51,7 +51,7 @@ export async function appendProposed(
       occurrences: own.length,
       subjects: subjectsOf(own),
       ...(isRepairable ? {} : { repairable: false }),
-      // Only the platform's entry contains the reason, because it may mention other tenants.
+      // The reason may mention other tenants, so only the platform's entry contains it.
       ...(tenant === null && reason !== null ? { reason } : {}),
     }),
   )

@@ -46,7 +46,10 @@ export function fixesService(deps: FixesDeps): Fixes {
   const { db, clock, fixes, changed } = deps
   const keys = [...fixes.keys()]
 
-  /** Returns the fixes as the caller may see them. Reads findings in the caller's scope, which hides other tenants. */
+  /**
+   * Returns the fixes as the caller may see them. The findings are read in the caller's scope, so that those of other
+   * tenants stay hidden.
+   */
   async function views(caller: Admin): Promise<FixView[]> {
     const rows = await db.acrossTenants((tx) => store.listFixes(tx, keys), 'read')
     const shown = Map.groupBy(

@@ -52,7 +52,10 @@ export async function findFix(
   return there(tx, keys).where('id', '=', id).executeTakeFirst()
 }
 
-/** Returns the columns defined in code. They are copied to the row, where an operator can change them. */
+/**
+ * Returns the columns whose values come from the code. Their values are copied to the row, where an operator can change
+ * them.
+ */
 const columnsOf = ({ key, title, description, plan, severity, automatic }: Fix) => ({
   key,
   title,
@@ -192,7 +195,7 @@ export async function saveScan(tx: TenantTx, scan: ScanRow): Promise<void> {
     .execute()
 }
 
-/** Returns the share of all repairs that succeeded (null if there were none), and the last scan. */
+/** Returns the share of all repairs that succeeded, and the last scan. The share is null if there were no repairs. */
 export async function howItGoes(
   tx: TenantTx,
   keys: readonly string[],

@@ -1,4 +1,7 @@
-/** Reports the state of the fixes to the health check and the metrics. The state is cached and read once a minute. */
+/**
+ * Reports the state of the fixes to the health check and the metrics. Reads the state from the database once a minute,
+ * and caches it.
+ */
 import { Gauge } from 'prom-client'
 import { MINUTE } from '../../lib/clock.ts'
 import type { Scopes } from '../../platform/db/index.ts'
@@ -86,7 +89,8 @@ const RUNBOOK = 'before-confirming.md'
 const isUrgent = ({ severity }: FixRow) => severity === 'high' || severity === 'critical'
 
 /**
- * Returns true if a fix needs a person to act. A fix without a repair is never proposed, so its findings alone count.
+ * Returns true if a fix needs a person to act. A fix without a repair is never proposed, so only its findings are
+ * considered.
  */
 const waitsForPeople = ({ status, occurrences }: FixRow, fix: Fix | undefined) =>
   status === 'proposed' || status === 'failed' || (occurrences > 0 && !fix?.repair)

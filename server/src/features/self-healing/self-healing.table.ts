@@ -72,7 +72,8 @@ export interface ScansTable {
 }
 
 export const SELF_HEALING_TABLES = {
-  // Deletions of fixes and success counts belong to this installation, so a restore keeps them.
+  // A restore keeps the deletions of fixes and the counts of successful repairs, because they belong to this
+  // installation.
   self_healing_fixes: 'never touched',
   // A restore clears the findings. The next scan detects the faults in the restored data.
   self_healing_findings: 'rebuilt',

@@ -17,7 +17,10 @@ type Core = Needs<
   'SELF_HEALING' | 'SELF_HEALING_SCAN'
 >
 
-/** The scheduled scan. Not retried, because another scan follows. Its expiry is long enough for all slow detectors. */
+/**
+ * The scheduled scan. It is not retried, because another scan follows. It expires only after the time that all
+ * detectors may take together.
+ */
 const SCAN = jobKind<Record<string, never>>('self-healing.scan', {
   retries: 0,
   expireInSeconds: 1800,
@@ -55,7 +58,7 @@ export async function openSelfHealing(
   }
   jobs.schedule(SCAN, config.SELF_HEALING === 'off' ? undefined : config.SELF_HEALING_SCAN.text)
   jobs.work(SCAN, async (_data, { signal }) => {
-    // Skips the scan after a long outage, because overdue work is then expected and not a fault.
+    // Skips the scan after a long outage. Overdue work is then expected, and not a fault.
     if (!core.outage.isRecent()) await scanOnce({ signal, isPatient: true })
   })
   const service = fixesService(deps)

@@ -12,13 +12,13 @@ import { insertUser } from '../users/index.ts'
 
 export interface Bootstrapped {
   email: string
-  /** The generated password, which must be shown exactly once; null if the operator configured the password. */
+  /** The generated password, which must be shown exactly once. Null if the operator has configured the password. */
   password: string | null
 }
 
 /**
  * Creates the platform tenant and its first superadmin if they do not exist yet.
- * @returns the superadmin's sign-in data; null if nothing was created
+ * @returns the superadmin's sign-in data, or null if nothing was created
  */
 export async function bootstrap(
   db: Scopes,
@@ -45,7 +45,8 @@ export async function bootstrap(
       department_id: null,
       can_see_all_patients: false,
       password_hash,
-      // A generated password must be changed, because anyone who can read the terminal or the container's log knows it.
+      // The user must change a generated password, because anyone who can read the terminal or the container's log
+      // knows it.
       must_change_password: first.password === undefined,
       email_verified_at: isoAt(db.clock),
     })

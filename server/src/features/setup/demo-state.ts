@@ -22,7 +22,7 @@ export function openDemoState(deps: {
     checks += 1
     const number = checks
     const found = await deps.db.acrossTenants(hasDemo, 'read')
-    // Ignores an outdated result: a check that started later has already finished.
+    // Ignores an outdated result. A check that started later has already finished.
     if (number < last) return
     last = number
     isThere = found

@@ -5,7 +5,7 @@ import { findAskedTenant, isSubdomainTaken } from '../tenants/index.ts'
 
 export const DEMO_SUBDOMAIN = 'demo'
 
-/** Returns whether users can sign in to a demo clinic. */
+/** Returns whether there is a demo clinic to which users can sign in. */
 export async function hasDemo(tx: TenantTx): Promise<boolean> {
   const tenant = await findAskedTenant(tx, { subdomain: DEMO_SUBDOMAIN })
   return tenant?.is_demo === true && tenant.is_active

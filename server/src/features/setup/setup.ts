@@ -16,7 +16,7 @@ const DEMO_IS_THERE =
 export interface Setup {
   /**
    * Creates the first superadmin and the demo if missing. Returns a function that renders the startup announcement.
-   * @param print receives the first superadmin's sign-in data immediately, because the password cannot be shown again
+   * @param tell receives the first superadmin's sign-in data immediately, because the password cannot be shown later
    * @throws StartupError in production if users could sign in to a demo clinic
    */
   setUp(print: (lines: string) => void): Promise<(address: string) => string>
@@ -34,8 +34,8 @@ export function openSetup(core: Core): Feature & Setup {
   const { db, passwords, keyRing, config } = core
 
   /**
-   * Writes a generated password to a file and returns its path, because container logs are stored. Returns undefined
-   * for a terminal, or if writing fails. The caller then prints the password, which cannot be shown again.
+   * Writes a generated password to a file, because logs of containers are stored. Returns the path. Returns undefined
+   * for a terminal, or if writing fails. The caller must then print the password, because it cannot be shown later.
    */
   async function keepPassword(password: string | null): Promise<string | undefined> {
     if (password === null || process.stdout.isTTY) return undefined
@@ -61,7 +61,7 @@ export function openSetup(core: Core): Feature & Setup {
         email: config.BOOTSTRAP_ADMIN_EMAIL,
         password: config.BOOTSTRAP_ADMIN_PASSWORD,
       })
-      // Prints the sign-in data now. If startup fails later, the next start no longer knows the password.
+      // Prints the sign-in data now. If startup fails later, the next start cannot print the password.
       if (made) print(superadminLines(made, await keepPassword(made.password)))
       if (config.DEMO && (await makeDemo({ db, passwords, keyRing }))) await demo.refresh()
       return (address) => announcement({ address, hasDemo: demo.isThere() })

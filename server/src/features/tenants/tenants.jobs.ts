@@ -18,14 +18,17 @@ const PURGE = jobKind<Record<string, never>>('tenants.purge', {
 })
 const BATCH = 1000
 
-/** Returns the functions that delete a purged tenant's rows. Features that were opened last delete their rows first. */
+/**
+ * Returns the functions that delete a purged tenant's rows. Features that were opened later delete their rows earlier.
+ */
 export function purgesOf(features: readonly Feature[]): PurgeRows[] {
   return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
 }
 
 /**
  * Registers the job, which purges tenants `TENANT_PURGE_DAYS` after their deletion. On a restored copy, the job waits
- * until an operator releases the copy. The original database may have restored the tenants since the backup.
+ * until an operator releases the copy. In the original database, the deletion of the tenants may have been undone since
+ * the backup.
  */
 export function purgeDeletedTenants(
   core: Needs<'db' | 'clock' | 'jobs' | 'hold' | 'log', 'TENANT_PURGE_DAYS'>,
@@ -50,8 +53,8 @@ interface PurgeDeps {
 
 /**
  * Purges deleted tenants. If the purge of one tenant fails, continues with the others. Exported for unit tests.
- * @throws the abort reason of the signal, between two batches; the next run continues
- * @throws the error of the first tenant that could not be purged, after all other tenants
+ * @throws the abort reason of the signal, between two batches. The next run continues.
+ * @throws the first error, after all other tenants were purged
  */
 export async function purgeTenants(
   { db, clock, log }: PurgeDeps,
@@ -71,7 +74,7 @@ export async function purgeTenants(
       failures.push(error)
     }
   }
-  // Makes the job fail, so that it is retried.
+  // Throws to make the job fail, so that it is retried.
   if (failures.length > 0) throw failures[0]
 }
 

@@ -1,12 +1,12 @@
 /** Restore rules for tenants: a restore never makes a tenant's settings less strict. */
 import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
 
-/** Ranks the values of the setting `registration`, whose default is `approval`. A restore keeps the stricter value. */
+/** Returns the rank of the setting `registration`, whose default is `approval`. A restore keeps the stricter value. */
 const openness = (row: string) =>
   `case ${row}.settings ->> 'registration' when 'closed' then 0 when 'open' then 2 else 1 end`
 const TODAYS_REGISTRATION = `${openness('live')} < ${openness('stage')}`
 
-/** The SQL condition that a tenant is hidden from the public list. */
+/** Returns the SQL condition that a tenant is hidden from the public list. */
 const hidden = (row: string) => `coalesce(${row}.settings -> 'listed' = 'false', false)`
 const HIDDEN_SINCE = `${hidden('live')} and not ${hidden('stage')}`
 
@@ -17,7 +17,7 @@ const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} i
 const withDemand = `case when ${TODAYS_DEMAND}
   then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end`
 /**
- * Replaces the backup's `registration` with the current value if that is stricter, or removes it if there is no current
+ * Replaces the backup's `registration` with the current value if that is stricter. Removes it if there is no current
  * value.
  */
 const withRegistration = `case when ${TODAYS_REGISTRATION}

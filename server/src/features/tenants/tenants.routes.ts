@@ -94,6 +94,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       records: ['tenant.deleted'],
       tag,
       access: superadmins,
+      isFinal: true,
       params: TenantPath,
       success: [204, null],
       refusals: ['not_found', 'tenant_protected', 'last_superadmin'],

@@ -58,7 +58,7 @@ const SETTINGS = {
 const Settings = Type.Unsafe<Record<string, unknown>>({ ...FreeForm, properties: SETTINGS })
 
 /**
- * Rejects keys that look like misspelt settings. Otherwise, a misspelt security setting would silently have no effect.
+ * Rejects keys that look like misspelt settings. Otherwise a misspelt security setting would silently have no effect.
  */
 export function refuseMisspelt(
   settings: Record<string, unknown> | undefined,

@@ -4,8 +4,9 @@ import type { TenantTx } from '../../platform/db/index.ts'
 import { findTenant } from './tenants.store.ts'
 
 /**
- * Runs `find` for a list that may be filtered by `tenant_id`. Finds nothing if a superadmin requests a deleted tenant.
- * @throws Problem 403 if the caller may not see that tenant
+ * Runs `find` for a list that may be filtered by `tenant_id`. Returns an empty list if a superadmin requests a deleted
+ * tenant.
+ * @throws Problem 403 if the caller may not see the tenant
  */
 export function ofNamedTenant<Q extends PageQuery & { tenant_id?: number }, T>(
   asked: PageRequest<Q>,

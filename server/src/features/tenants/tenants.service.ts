@@ -24,7 +24,8 @@ import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.sc
 import * as store from './tenants.store.ts'
 
 /**
- * Ends a tenant's sessions within the transaction. Passed in, because the auth feature imports the tenants feature.
+ * Ends a tenant's sessions within the transaction. The auth feature passes this function in, because it imports the
+ * tenants feature.
  */
 export type EndTenantSessions = (
   tx: TenantTx,
@@ -147,8 +148,8 @@ export function tenantsService(deps: TenantsDeps): Tenants {
 const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
 
 /**
- * Protects the platform tenant and the caller's own tenant, and makes sure that at least one superadmin can still sign
- * in.
+ * Refuses to delete the platform tenant or the caller's own tenant, and refuses a change after which no superadmin
+ * could sign in.
  */
 async function refuseLosing(tx: TenantTx, caller: Admin, tenant: store.KnownTenant): Promise<void> {
   if (tenant.is_platform || tenant.id === caller.tenant_id) throw new Problem('tenant_protected')

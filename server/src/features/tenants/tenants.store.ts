@@ -23,8 +23,7 @@ export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
 }
 
 /**
- * Sorts tenants by folded name, then by name. Tenants with the same name stay in the order of the input, which is by
- * id.
+ * Sorts tenants by folded name, then by name. Tenants with the same name keep their order in the input, which is by id.
  */
 const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
   const keyed = tenants.map((tenant) => ({ tenant, key: nameKey(tenant.name) }))
@@ -56,7 +55,7 @@ export function findTenant(tx: TenantTx, id: number): Promise<KnownTenant | unde
 }
 
 /**
- * Finds a tenant like `findTenant`, and locks the row until the transaction ends. Sends the query without waiting for
+ * Finds a tenant like `findTenant`. Locks its row until the transaction ends. Sends the query without waiting for
  * earlier queries.
  */
 export async function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
@@ -71,7 +70,9 @@ export async function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant
   return (await tx.sendFor<KnownTenant>(known(tx, id).forShare().compile()).rows)[0]
 }
 
-/** The tenant that a request refers to: the tenant with a subdomain, or the only one besides the platform tenant. */
+/**
+ * The tenant to which a request refers: the tenant with a subdomain, or the only tenant besides the platform tenant.
+ */
 export type AskedTenant = { subdomain: string } | 'only'
 
 /** Returns the SQL condition that a row of `tenants` is the requested tenant. */
@@ -156,14 +157,14 @@ export async function countTenants(tx: TenantTx): Promise<number> {
 }
 
 /**
- * Prevents changes to the set of superadmins until the transaction ends. Every change that may remove a superadmin or a
- * superadmin's tenant must take this lock before counting the remaining superadmins.
+ * Prevents changes to the set of superadmins until the transaction ends. A change that may remove a superadmin, or the
+ * tenant of one, must take this lock before it counts the remaining superadmins.
  */
 export const lockOperators = (tx: TenantTx): Promise<void> => lockUntilEnd(tx, 'operators')
 
 /**
- * Counts the superadmins who can sign in, which requires an active user and an active tenant. Can exclude one tenant or
- * one user.
+ * Counts the superadmins who can sign in. Their user and their tenant must be active. Can exclude one tenant or one
+ * user.
  */
 export async function countOperators(
   tx: TenantTx,
@@ -194,8 +195,8 @@ export async function eventTenantId(
 }
 
 /**
- * Restarts the grace period of deleted tenants, except for those whose purge has started. Sets their deletion time
- * to one hour ago, because a deleted tenant's webhooks continue to send for one hour.
+ * Restarts the grace period of deleted tenants, except for those whose purge has started. Sets their deletion time to
+ * one hour ago. The webhooks of a tenant continue to send for one hour after the deletion, and must not start again.
  */
 export async function restartTenantGracePeriod(tx: TenantTx): Promise<void> {
   await tx.db
@@ -222,8 +223,8 @@ export async function startPurges(tx: TenantTx, before: string): Promise<number[
 
 /** Deletes the tenant's row and its data keys. Returns whether this call deleted the row. */
 export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
-  // Defers the constraint checks to the commit, because rows are deleted in any order. No encrypted row may then lack
-  // its key.
+  // Defers the constraint checks to the commit, because the rows are deleted in any order. At the commit, no encrypted
+  // row may lack its key.
   await sql`set constraints all deferred`.execute(tx.db)
   const result = await tx.db
     .deleteFrom('tenants')

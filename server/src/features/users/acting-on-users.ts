@@ -40,8 +40,8 @@ export function readingUsers(db: Scopes): ReadUser {
 export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
   return (caller, id, work) =>
     forCaller(db, caller, async (tx) => {
-      // Locks all superadmins before counting them. If two superadmins demote each other, the second sees the first
-      // change.
+      // Locks all superadmins before counting them. If two superadmins demote each other, the second change sees the
+      // first one.
       if (caller.role === 'superadmin') await lockOperators(tx)
       const operators = caller.role === 'superadmin' ? await countOperators(tx, { userId: id }) : 0
       const [found] = await Promise.all([store.lockUser(tx, id), requireSignedIn(tx, caller)])

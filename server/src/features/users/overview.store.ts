@@ -7,7 +7,7 @@ import './users.table.ts'
 const within = (scope: Scoped) => scope.db.selectFrom('users').where(ofScope(scope, 'tenant_id'))
 
 /**
- * Writes the condition of the partial indexes as a literal. With parameters, PostgreSQL could not use these indexes.
+ * Returns the condition of the partial indexes with literals. With parameters, PostgreSQL could not use these indexes.
  */
 const waiting = (scope: Scoped) => within(scope).where(sql<boolean>`is_pending and not is_active`)
 

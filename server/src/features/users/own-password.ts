@@ -12,7 +12,7 @@ import * as store from './users.store.ts'
  */
 export type CheckPassword = (caller: Caller, password: string) => Promise<string>
 
-/** Limits how often a caller may guess the password of their own session's account. */
+/** Limits how often a caller may guess the password of their own account. */
 const BY_USER: ThrottleRule = { name: 'own password', free: 5, first: 5, longest: 900 }
 
 export function passwordCheck({

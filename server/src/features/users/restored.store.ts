@@ -2,8 +2,8 @@
 import type { PgConnection } from '../../platform/db/index.ts'
 
 /**
- * Returns the accounts that a restore must not change. The account of the user who ordered the restore is always
- * included. If that user is not a superadmin, the clinic's superadmins are included too, because only superadmins may
+ * Returns the accounts that a restore must not change. They always include the account of the user who requested the
+ * restore. If that user is not a superadmin, the clinic's superadmins are included too, because only superadmins may
  * change them. Requires the database role that sees all tenants.
  * @param orderedBy the id of the user; null if no user ordered the restore
  */
@@ -39,8 +39,8 @@ export async function isAddressOfOther(
 const OPERATES = `u.role = 'superadmin' and u.is_active and t.is_active and t.deleted_at is null`
 
 /**
- * Returns whether at least one superadmin can sign in after the restore. Looks at the staged accounts and at the
- * tenants that are not restored. Requires the database role that sees all tenants.
+ * Returns whether at least one superadmin can sign in after the restore. Considers the staged accounts, and the tenants
+ * that are not restored. Requires the database role that sees all tenants.
  */
 export async function isOperatorLeft(
   client: PgConnection,

@@ -2,8 +2,8 @@
 import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
 
 /**
- * Ranks roles by their rights. A restore keeps the lower of the current and the backup's role. Auditors and clinicians
- * see different data, so a user who is now an auditor remains one.
+ * Returns the rank of a role by its rights. A restore keeps the lower of the current role and the backup's role.
+ * Auditors and clinicians see different data, so a user who is an auditor now stays an auditor.
  */
 const rank = (row: string) =>
   `array_position(array['receptionist', 'nurse', 'doctor', 'auditor', 'admin', 'superadmin'], ${row}.role)`

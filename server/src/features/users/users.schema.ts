@@ -121,7 +121,7 @@ export type OwnPasswordChange = Static<typeof OwnPasswordChange>
 
 export const UserPath = Type.Object({ user_id: idOf('user', 57) })
 
-/** The status that the user must still have when the command locks the user. */
+/** The status that the user must still have at the time when the command locks the user. */
 export const StatusCondition = Type.Object({
   if_status: Type.Optional(
     OneOf(USER_STATUSES, {

@@ -46,17 +46,14 @@ import {
 } from './users.schema.ts'
 import * as store from './users.store.ts'
 
-/** Ends a user's sessions within the transaction. Passed in, because the auth feature imports the users feature. */
+/** Ends a user's sessions within the transaction. Passed in by the auth feature, which imports this feature. */
 export type EndUserSessions = (
   tx: TenantTx,
   which: { tenantId: number; userId: number },
   reason: string,
 ) => Promise<void>
 
-/**
- * Cleans up data of other features before a user is deleted. Passed in, because these features import the users
- * feature.
- */
+/** Removes data of other features before a user is deleted. Passed in by those features, which import this feature. */
 export type UserLeaves = (
   tx: TenantTx,
   by: Admin,
@@ -68,10 +65,7 @@ export interface UsersDeps {
   passwords: Passwords
   throttle: Throttle
   endSessions: EndUserSessions
-  /**
-   * Ends the user's sessions and invalidates mailed links after the password was set. Passed in to avoid a circular
-   * import.
-   */
+  /** Ends sessions and invalidates mailed links after the password was set. Passed in by the auth feature. */
   passwordSet: (tx: TenantTx, user: { id: number; tenant_id: number }) => Promise<void>
   accountMails: AccountMails
   leaves: UserLeaves
@@ -80,7 +74,7 @@ export interface UsersDeps {
 
 type UserKey = Pick<User, 'id' | 'tenant_id'>
 
-/** Sends users the mails that an administrator's action causes. Passed in to avoid a circular import. */
+/** Sends users the mails that an administrator's action causes. Passed in by the auth feature. */
 export interface AccountMails {
   /** Counts an invitation against the limit of the mailbox. @throws Problem 429 after too many invitations */
   countInvitation(email: string): Promise<void>
@@ -89,7 +83,7 @@ export interface AccountMails {
   /** Sends a new user a link to confirm their address, or to choose a password if they have none. */
   welcome(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
-  /** Notifies the user of a pending account whether their registration was approved. */
+  /** Notifies the applicant whether the registration of the pending account was approved. */
   notifyApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
   /**
    * Ends the user's sessions, invalidates mailed links and notifies the former address. Sends a link to the new address
@@ -98,7 +92,7 @@ export interface AccountMails {
   addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
 
-/** The fields of a command on a user that must be checked against other data. For a new user, `user_id` is absent. */
+/** The fields of a command that are checked against other data. `user_id` is absent for a new user. */
 export interface UserReferences {
   user_id?: number
   tenant_id?: number
@@ -108,8 +102,7 @@ export interface UserReferences {
 
 export interface Users {
   /**
-   * Calls `refuse` for a department that the tenant does not have, and for a password that is too similar to the e-mail
-   * address.
+   * Calls `refuse` if the tenant does not have the department, or the password is too similar to the e-mail address.
    */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
@@ -143,10 +136,7 @@ export function usersService(deps: UsersDeps): Users {
   const findFirst = (caller: Caller, id: number) =>
     forCaller(db, caller, (tx) => store.findUser(tx, id), 'read')
 
-  /**
-   * Counts the mail to a changed address. Returns false if the address is unchanged or the limit of its mailbox is
-   * reached.
-   */
+  /** Counts the mail to a changed address. Returns false if it is unchanged or the limit of its mailbox is reached. */
   async function takeAddress(caller: Admin, id: number, change: UserChange): Promise<boolean> {
     if (change.email === undefined) return false
     const user = requireTarget(caller, await findFirst(caller, id))
@@ -162,7 +152,7 @@ export function usersService(deps: UsersDeps): Users {
           const user = user_id === undefined ? undefined : await store.findUser(tx, user_id)
           if (user) refuse(['body', 'password'], weaknessOf(password, user.email))
           const tenantId = user_id === undefined ? (tenant_id ?? caller.tenant_id) : user?.tenant_id
-          // Checks nothing for an unknown or another tenant, so that the response reveals nothing about it.
+          // Skips an unknown or another tenant, so that the response reveals nothing about it.
           if (tenantId && (await findTenant(tx, tenantId)))
             refuse(['body', 'department_id'], await departmentIssue(tx, tenantId, department_id))
         },
@@ -213,7 +203,7 @@ export function usersService(deps: UsersDeps): Users {
         await leaveHeadless(tx, actorOf(caller), target)
         if (target.status === 'pending') await accountMails.notifyApplicant(tx, target, 'refused')
         orNotFound(await store.deleteUser(tx, id), 'user')
-        // Notifies the caches, because the foreign key has removed the user from their patients.
+        // Notifies the caches of patients, because the foreign key has removed the user from their patients.
         tx.invalidate(`patients:${target.tenant_id}`)
         await appendUserChange(tx, caller, 'user.deleted', target, null)
       }),
@@ -255,7 +245,7 @@ export function usersService(deps: UsersDeps): Users {
           detail:
             'user_id: this is your own account. Change your own password with PUT /api/users/me/password.',
         })
-      // Checks the user before computing the expensive hash, so that requests with invented ids do not delay sign-ins.
+      // Checks the user before computing the expensive hash, so that invented ids do not delay sign-ins.
       requireTarget(caller, await findFirst(caller, id))
       const password_hash = await passwords.hash(password, assignerOf(caller))
       await onUser(caller, id, async (tx, target) => {
@@ -369,7 +359,7 @@ function requireSuperadminFor(caller: Caller, role: Role): void {
     })
 }
 
-/** Prevents callers from removing their own account or the last active superadmin (decisions §2). */
+/** Refuses to remove the caller's own account or the last active superadmin (decisions §2). */
 function refuseLosing(caller: Caller, target: User, otherOperators: number): void {
   if (target.id === caller.user_id) throw new Problem('own_account')
   if (target.role === 'superadmin' && otherOperators === 0) throw new Problem('last_superadmin')
@@ -387,7 +377,10 @@ export async function requireDepartment(
 
 const NO_DEPARTMENT = 'no such department in the tenant'
 
-/** Returns an error message if the tenant does not have the department; undefined if it does or `id` is empty. */
+/**
+ * Returns an error message if the tenant does not have the department. Returns undefined if it does, or if `id` is
+ * empty.
+ */
 export async function departmentIssue(
   tx: TenantTx,
   tenantId: number,

@@ -1,10 +1,10 @@
-/** The status of an account (decisions §2). Only this file defines how the columns determine the status. */
+/** The status of an account (decisions §2). Only this module defines how the columns determine the status. */
 import { sql } from 'kysely'
 
 export const USER_STATUSES = ['active', 'blocked', 'pending'] as const
 type Status = (typeof USER_STATUSES)[number]
 
-/** The column values that each status corresponds to. */
+/** The column values of each status. */
 export const STANDS: Readonly<Record<Status, { is_active: boolean; is_pending?: boolean }>> = {
   active: { is_active: true },
   blocked: { is_active: false, is_pending: false },

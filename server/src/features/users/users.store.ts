@@ -18,9 +18,7 @@ import type { User, UserChange, UserQuery } from './users.schema.ts'
 import { STANDS, STATUS } from './users.status.ts'
 import './users.table.ts'
 
-/**
- * Selects the department's name in a subquery, so that only the rows of the response need it and lists need no join.
- */
+/** Selects the department's name in a subquery, which runs only for the rows of the response. Lists need no join. */
 const DEPARTMENT_NAME = sql<string | null>`(select d.name from departments d
   where d.tenant_id = users.tenant_id and d.id = users.department_id)`.as('department_name')
 
@@ -43,7 +41,7 @@ const COLUMNS = [
   'last_login_at',
 ] as const
 
-/** The boolean filters, each with the timestamp column that is not null if the filter matches. */
+/** The boolean filters. Each has a timestamp column, which is not null if the filter matches. */
 const SINCE = [
   ['email_verified', 'email_verified_at'],
   ['totp_enabled', 'totp_enabled_at'],
@@ -55,7 +53,7 @@ function visible(scope: Scoped) {
 
 const listed = (scope: Scoped) => visible(scope).select(COLUMNS)
 
-/** Starts an update of a user. Updates no row if the user's tenant was deleted while this transaction waited. */
+/** Starts an update of a user. Updates no row if the user's tenant was deleted while this waited for a lock. */
 function updating(tx: TenantTx, id: number) {
   return tx.db.updateTable('users').where('id', '=', id).where(ofScope(tx, 'tenant_id'))
 }
@@ -161,8 +159,8 @@ export function updateUser(
 }
 
 /**
- * The column values for an unconfirmed address that an administrator entered. The user can still sign in, because the
- * administrator vouches for the address.
+ * The values for an unconfirmed address that an administrator entered. The user can sign in, because the administrator
+ * confirms that the address belongs to the user.
  */
 const UNCONFIRMED = {
   is_vouched: sql<boolean>`is_vouched or email_verified_at is not null`,
@@ -179,7 +177,7 @@ export async function saveUserNameKeys(
     where users.id = k.id`.execute(tx.db)
 }
 
-/** Blocks or unblocks a user. A pending registration then counts as decided. */
+/** Blocks or unblocks a user. In both cases, a pending registration counts as decided. */
 export function setActive(tx: TenantTx, id: number, is_active: boolean): Promise<User | undefined> {
   return updating(tx, id)
     .set({ is_active, is_pending: false })
@@ -205,7 +203,9 @@ export function setPassword(
     .executeTakeFirst()
 }
 
-/** Sets a password that an administrator has chosen. Setting it also vouches for the user's address. */
+/**
+ * Sets a password that an administrator has chosen. By setting it, the administrator also confirms the user's address.
+ */
 export function assignPassword(
   tx: TenantTx,
   id: number,
@@ -227,7 +227,7 @@ export async function markVerified(tx: TenantTx, id: number, now: string): Promi
   return numUpdatedRows > 0n
 }
 
-/** Sets the time since which the user has a second factor; null if the user has none. */
+/** Sets the time since which the user has a second factor. Null means that the user has none. */
 export async function setTotpEnabledAt(
   tx: TenantTx,
   user: { id: number; tenant_id: number },
@@ -254,8 +254,8 @@ export interface SigningIn {
 
 /**
  * Returns the first parts of a SQL statement that records a sign-in. The last part, `signed_in`, contains the user's
- * row if the user may still sign in with the verified password. The row stays locked until the commit, so a concurrent
- * block waits and then also ends the new session.
+ * row if the user may still sign in with the verified password. The row stays locked until the commit. A concurrent
+ * block of the user waits for the lock, and then ends the new session too.
  * @param hash the new value of the password hash
  * @param stillHolds additional conditions that the row must meet
  */
@@ -282,9 +282,9 @@ const signIn = statement<SigningIn & { freshHash: string | null }>(
 )
 
 /**
- * Records a sign-in with the statement of `signingIn`. Returns the current fields of the user; undefined if the user
+ * Records a sign-in with the statement of `signingIn`. Returns the current fields of the user, or undefined if the user
  * may no longer sign in.
- * @param freshHash the password hashed at the current cost; null keeps the stored hash
+ * @param freshHash the password hashed at the current cost, or null to keep the stored hash
  */
 export async function recordSignIn(
   tx: TenantTx,
@@ -297,8 +297,7 @@ export async function recordSignIn(
 }
 
 /**
- * Sets a password that the user has chosen, if the stored hash is still `expected`. Of two concurrent changes, only one
- * succeeds.
+ * Sets a password that the user has chosen, if the stored hash is still `expected`. Of concurrent calls, one succeeds.
  */
 export function replacePassword(
   tx: TenantTx,
@@ -319,8 +318,7 @@ export async function findPasswordHash(tx: TenantTx, id: number): Promise<string
 }
 
 /**
- * Returns whether the user is an active doctor of the tenant. Locks the row, so that this stays true until the
- * transaction ends.
+ * Returns whether the user is an active doctor of the tenant. Locks the row, so the result stays true until the end.
  */
 export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number): Promise<boolean> {
   const row = await visible(tx)

@@ -26,11 +26,11 @@ export interface DeliveryWorkerDeps {
 }
 
 export interface DeliveryWorker {
-  /** Resolves when every event that existed at the time of the call has been delivered or waits for a retry. */
+  /** Resolves when every event that existed at the time of the call is delivered or waits for a retry. */
   idle(): Promise<void>
   /**
-   * Stops delivering, shortly after `patienceMs` at the latest. Another process resends messages that were still under
-   * way.
+   * Stops delivering, at the latest shortly after `patienceMs`. Another process resends the messages that were still in
+   * flight.
    */
   stop(patienceMs: number): Promise<void>
 }
@@ -45,7 +45,7 @@ export function startDeliveryWorker(deps: DeliveryWorkerDeps): DeliveryWorker {
       await engine.idle()
     },
     async stop(patienceMs) {
-      // Stops both in parallel, so that the engine sends nothing while the consumer finishes its batch.
+      // Stops both at the same time, so that the engine sends nothing while the consumer finishes its batch.
       await Promise.all([consumer.stop(), engine.stop(patienceMs)])
     },
   }

@@ -1,7 +1,7 @@
 /** SQL that resets webhook queues during a restore. */
 import type { PgConnection } from '../../platform/db/index.ts'
 
-/** Returns the ids of webhooks whose URL the restore changes. Must run before the restore writes the rows. */
+/** Returns the ids of webhooks whose URL the restore changes. Call this before the restore writes the rows. */
 export async function withOtherUrl(client: PgConnection): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(
     'select live.id from webhooks live join stage_webhooks stage on stage.id = live.id where live.url <> stage.url',
@@ -9,7 +9,10 @@ export async function withOtherUrl(client: PgConnection): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Resets the circuits of webhooks with a new URL. Failures of the former receiver say nothing about the new one. */
+/**
+ * Resets the circuit breakers of webhooks with a new URL, because failures of the former receiver do not concern the
+ * new one.
+ */
 export async function closeCircuits(
   client: PgConnection,
   webhooks: readonly string[],

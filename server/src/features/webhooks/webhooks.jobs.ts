@@ -1,4 +1,4 @@
-/** The background jobs of webhooks, which retry waiting deliveries and delete outdated data. */
+/** The background jobs of webhooks. They retry pending deliveries and delete outdated data. */
 
 import { type Clock, DAY, isoAt, MINUTE } from '../../lib/clock.ts'
 import { inBatches } from '../../lib/in-batches.ts'
@@ -17,7 +17,7 @@ interface WebhookRef {
 }
 
 interface WebhookToRetry extends WebhookRef {
-  /** The time of the request on the node that received it, ISO 8601. */
+  /** The time of the request by the clock of the node that received it, ISO 8601. */
   at: string
 }
 
@@ -58,8 +58,8 @@ export function deletesDeliveries({ db, jobs }: Pick<WebhookUpkeepDeps, 'db' | '
 }
 
 /**
- * Registers the job that retries a webhook's waiting deliveries now, with a fresh retry schedule. It runs after the URL
- * has changed or the receiver responds again. Returns a function that queues the job.
+ * Registers the job that retries a webhook's pending deliveries now. Their retry schedules start again. The job runs
+ * after the URL has changed or the receiver responds again. Returns a function that queues the job.
  */
 export function retriesNow(deps: Pick<WebhookUpkeepDeps, 'db' | 'clock' | 'jobs'>) {
   const { jobs } = deps
@@ -69,7 +69,7 @@ export function retriesNow(deps: Pick<WebhookUpkeepDeps, 'db' | 'clock' | 'jobs'
   return (tx: TenantTx, webhook: WebhookToRetry) => jobs.send(tx, RETRY_NOW, webhook)
 }
 
-/** Makes a webhook's waiting deliveries due in batches. Exported for its test. */
+/** Makes a webhook's pending deliveries due, in batches. Exported for its test. */
 export async function retryWaiting(
   { db, clock }: Pick<WebhookUpkeepDeps, 'db' | 'clock'>,
   { id, tenant_id, at }: WebhookToRetry,
@@ -78,7 +78,7 @@ export async function retryWaiting(
   await db.inTenant(tenant_id, awaitResults)
   await inBatches(signal, async () => {
     const retried = await db.inTenant(tenant_id, async (tx) => {
-      // Locks the queue before the deliveries. All code that locks both uses this order, to avoid deadlocks.
+      // Locks the queue before the deliveries. All code that locks both must use this order, to avoid deadlocks.
       await scheduleQueue(tx, id, at)
       notifyDue(tx, [id])
       return store.retryDeliveriesNow(tx, id, { since: at, now: isoAt(clock) }, BATCH)
@@ -89,7 +89,7 @@ export async function retryWaiting(
 
 /**
  * Schedules the nightly upkeep job.
- * @param tidyReplays resumes replays whose jobs have given up, and deletes old replays
+ * @param tidyReplays resumes replays whose jobs have finally failed, and deletes old replays
  */
 export function keepWebhooksTidy(deps: WebhookUpkeepDeps, tidyReplays: () => Promise<void>): void {
   deps.jobs.schedule(UPKEEP, '41 2 * * *')
@@ -102,10 +102,15 @@ export function keepWebhooksTidy(deps: WebhookUpkeepDeps, tidyReplays: () => Pro
   })
 }
 
-/** The delay after which a queue must have been missed, because queues are leased within seconds under any load. */
+/**
+ * How long deliveries must have been due until their queue counts as forgotten. Under any load, queues are leased
+ * within seconds.
+ */
 const LATE_MS = 10 * MINUTE
 
-/** Makes queues due that are not scheduled although deliveries have been due for minutes. Exported for its test. */
+/**
+ * Makes queues due that are not scheduled, although their deliveries have been due for minutes. Exported for its test.
+ */
 export async function scheduleForgotten({
   db,
   clock,
@@ -125,14 +130,15 @@ export async function dropOldDays(
   const days = await db.acrossTenants((tx) => store.daysBefore(tx, firstKept), 'read')
   for (const day of days) {
     signal.throwIfAborted()
-    // A partition that cannot be dropped now is dropped by the next run of the job.
+    // If a partition cannot be dropped now, the next run of the job drops it.
     const dropped = db.acrossTenants((tx) => dropUnlessWaitedFor(tx, day))
     await canFail(dropped, `deletion of the deliveries of ${day}`, log)
   }
 }
 
 async function dropUnlessWaitedFor(tx: TenantTx, day: string): Promise<void> {
-  // Checks before locking, to avoid blocking others in vain, and again when no delivery can be added any longer.
+  // Checks before locking, to avoid an unnecessary lock. Checks again under the lock, when no delivery can be added any
+  // more.
   if (await store.isWaitedFor(tx, day)) return
   await store.lockDeliveries(tx)
   if (!(await store.isWaitedFor(tx, day))) await store.dropDay(tx, day)

@@ -1,4 +1,6 @@
-/** Restore rules of webhooks. After a restore, no receiver gets events to which it no longer subscribes. */
+/**
+ * Restore rules of webhooks. After a restore, no receiver gets events of which it has unsubscribed since the backup.
+ */
 import type { RestoreColumns, RestoreSteps } from '../../platform/feature/restore-columns.ts'
 import { closeCircuits, withOtherUrl } from './restored.store.ts'
 
@@ -9,7 +11,7 @@ const TELLS_OTHERS = `(${OTHER_URL} or ${MORE_EVENTS})`
 
 export const WEBHOOK_COLUMNS = {
   webhooks: {
-    // A webhook is restored inactive if the backup contains another URL or more events for it.
+    // A webhook is restored as inactive if the backup contains another URL or more events than the current row.
     data: ['id', 'tenant_id', 'url', 'events', 'created_at'],
     access: {
       is_active: {
@@ -34,14 +36,15 @@ export const WEBHOOK_COLUMNS = {
   webhook_secrets: {
     data: ['id', 'tenant_id', 'webhook_id', 'sealed_secret', 'expires_at', 'created_at'],
     owner: { table: 'webhooks', column: 'webhook_id' },
-    // The current secret of a webhook is the only one without an expiry.
+    // Only the current secret of a webhook has no expiry.
     parked: { column: 'expires_at', value: 'coalesce(live.expires_at, now())' },
   },
 } as const satisfies RestoreColumns
 
 export const WEBHOOK_STEPS: RestoreSteps = {
   /**
-   * Resets the circuits of webhooks whose URL changes. Runs after the commit, because the engine also writes queues.
+   * Resets the circuit breakers of webhooks whose URL changes. Runs after the commit, because the engine writes to the
+   * queues too.
    */
   async before(client) {
     const redirected = await withOtherUrl(client)

@@ -87,7 +87,7 @@ export const EventDescription = Type.Object(
 )
 export type EventDescription = Static<typeof EventDescription>
 
-/** The error codes that the API returns. Aborted attempts are repeated later, and never returned. */
+/** The error codes that the API returns. Aborted attempts are repeated later and never returned. */
 export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted')
 const ShownError = Nullable(
   OneOf(SHOWN_ERRORS, {
@@ -152,7 +152,7 @@ export type Delivery = Static<typeof Delivery>
 
 export const DeliveryPage = pageOf(Delivery)
 
-/** Defines the list of one webhook's deliveries, which rejects the cursors of other webhooks' lists. */
+/** Defines the list of one webhook's deliveries. It rejects the cursors of other webhooks' lists. */
 export const deliveryList = (webhookId?: number) =>
   defineList(`deliveries/${webhookId}`, { id: 'integer' }, { sort_by: 'id', sort_order: 'desc' })
 

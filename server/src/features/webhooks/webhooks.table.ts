@@ -37,7 +37,10 @@ export interface WebhookQueuesTable {
   slots: Generated<number>
   paused_until: string | null
   resets: Generated<number>
-  /** When the receiver was last probed. `answered_at` is the time of the first probe to which it responded again. */
+  /**
+   * The time when the receiver was last probed. `answered_at` is the time of the first probe to which it responded
+   * again.
+   */
   probed_at: string | null
   answered_at: string | null
 }
@@ -111,7 +114,7 @@ declare module '../../platform/db/topics.ts' {
     webhook: `webhook:${number}`
     /** Notifies engines that deliveries are due, for one webhook or for many. */
     due: 'due' | `due:${number}`
-    /** Notifies engines of a delivery that must be sent before the webhook's waiting deliveries. */
+    /** Notifies engines of a delivery that must be sent before the webhook's pending deliveries. */
     first: `first:${number}`
   }
 }

@@ -21,11 +21,11 @@ import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 import { WEBHOOK_TABLES } from './webhooks.table.ts'
 
 /**
- * The number of database connections of the delivery worker, separate so that it and requests do not wait for each
- * other.
+ * The number of database connections of the delivery worker. They are separate, so that the worker and requests do not
+ * wait for each other.
  */
 const POOL_SIZE = 4
-/** The time limit at shutdown for messages under way, in milliseconds. */
+/** The time limit at shutdown for messages in flight, in milliseconds. */
 const STOP_MS = 4_000
 
 type Core = Needs<
@@ -46,7 +46,7 @@ type Core = Needs<
   'WEBHOOK_RETENTION_DAYS'
 >
 
-/** Opens the feature and registers its jobs, so this must run before the jobs start. */
+/** Opens the feature and registers its jobs. Call this before the jobs start. */
 export function openWebhooks(core: Core): Feature & { services: WebhookServices } {
   const { db } = core
   const deps = { ...core, policy: core.targets, keepDays: core.config.WEBHOOK_RETENTION_DAYS }

@@ -1,4 +1,4 @@
-/** Access rules of operations. Each operation declares a rule, which is checked before the input is read. */
+/** Access rules of operations. Each operation declares a rule, which the service checks before it reads the input. */
 import { Problem } from '../../lib/problems.ts'
 import { ROLES, type Role } from '../../lib/roles.ts'
 import type { Admin, Auditor, Caller, ClinicAdmin, Member, Superadmin } from './caller.ts'
@@ -9,11 +9,11 @@ export interface OperationAccess<C> {
   readonly name: string
   /** The roles that may call the operation, or null if it requires no sign-in. */
   readonly roles: readonly Role[] | null
-  /** Never set. Lets TypeScript infer the caller's type. */
+  /** Never set at run time. TypeScript uses this field to infer the caller's type. */
   readonly caller?: C
 }
 
-/** Allows all callers. Requires no token and ignores any that is sent. */
+/** Allows all callers. Needs no token, and ignores a token that is sent. */
 export const anyone: OperationAccess<null> = { name: 'anyone', roles: null }
 /** Allows every signed-in user, for operations on their own data. */
 export const signedIn: OperationAccess<Caller> = { name: 'signed in', roles: ROLES }
@@ -24,7 +24,10 @@ export const superadmins: OperationAccess<Superadmin> = {
   name: 'superadmin',
   roles: ['superadmin'],
 }
-/** Allows reading administration data: superadmins, and admins and auditors for their own tenant. */
+/**
+ * Allows reading administration data. Superadmins may read that of every tenant, and admins and auditors that of their
+ * own tenant.
+ */
 export const auditors: OperationAccess<Auditor> = {
   name: 'admin or auditor',
   roles: ['superadmin', 'admin', 'auditor'],

@@ -3,7 +3,7 @@
 import type { Role } from '../../lib/roles.ts'
 import type { TenantTx } from '../db/index.ts'
 
-/** Where a request came from, as the journal and the list of sessions show it. */
+/** The origin of a request. The journal and the list of sessions show it. */
 export interface Origin {
   ip: string
   user_agent: string | null
@@ -11,7 +11,7 @@ export interface Origin {
   request_id: string
 }
 
-/** A required step of the user: choosing a new password, or enrolling a second factor. */
+/** A step that the user must take first: choosing a new password, or enrolling a second factor. */
 export type Restriction = 'password' | 'enrolment'
 
 /** The facts about a signed-in user that apply while a request runs. */

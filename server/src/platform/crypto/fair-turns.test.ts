@@ -14,7 +14,10 @@ const LIMITS = {
   clock: systemTime,
 }
 
-/** Occupies the only turn while work of the `parties` queues up. Returns the order in which the queued work ran. */
+/**
+ * Occupies the only turn while work of the `parties` is added to the queue. Returns the order in which the queued work
+ * ran.
+ */
 async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<string[]> {
   const turn = fairTurns(limits)
   const held = gate()
@@ -30,8 +33,8 @@ async function orderOf(parties: string[], limits: TurnLimits = LIMITS): Promise<
   return order
 }
 
-describe('the queue of waiting work', () => {
-  test('runs work of one party in order of arrival', async () => {
+describe('the queue for hashing', () => {
+  test('runs the work of one party in order of arrival', async () => {
     const turn = fairTurns(LIMITS)
     const order: number[] = []
     await Promise.all(
@@ -40,7 +43,7 @@ describe('the queue of waiting work', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8])
   })
 
-  test('alternates between parties, so one party delays the others by one piece only', async () => {
+  test('alternates between parties, so that one party delays another by a single task', async () => {
     expect(await orderOf(['a', 'a', 'a', 'a', 'b', 'c', 'c'])).toEqual([
       'a',
       'b',
@@ -52,28 +55,28 @@ describe('the queue of waiting work', () => {
     ])
   })
 
-  test('rejects only the ninth waiting piece of a party, not those of others', async () => {
+  test('rejects the ninth waiting task of a party, and accepts tasks of other parties', async () => {
     const order = await orderOf([...Array.from({ length: 10 }, () => 'a'), 'b'])
     expect(order.filter((name) => name === 'a')).toHaveLength(8)
     expect(order.filter((name) => name === 'a: overloaded')).toHaveLength(2)
     expect(order.filter((name) => name === 'b')).toHaveLength(1)
   })
 
-  test('rejects work beyond the total limit, except the first piece of each party', async () => {
+  test('rejects tasks above the total limit, except the first task of each party', async () => {
     const order = await orderOf(['a', 'a', 'a', 'b', 'b'], { ...LIMITS, waiting: 2 })
     expect(order).toEqual(['a: overloaded', 'b: overloaded', 'a', 'b', 'a'])
   })
 })
 
-describe('several parties of one group', () => {
+describe('several parties in one group', () => {
   const groupOf = (party: string) => party.charAt(0)
 
-  test('delay other parties as a single party would, and take turns among themselves', async () => {
+  test('delay other parties as one party would, and alternate among themselves', async () => {
     const order = await orderOf(['a1', 'a1', 'a2', 'a3', 'b'], { ...LIMITS, groupOf })
     expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a1'])
   })
 
-  test('have a common limit and count towards the total limit', async () => {
+  test('share one limit, and count towards the total limit', async () => {
     const many = Array.from({ length: 5 }, (_, index) => `a${index}`)
     const limits = { ...LIMITS, groupOf, waitingOfGroup: 3 }
     const refused = ['a3: overloaded', 'a4: overloaded']
@@ -86,7 +89,7 @@ describe('several parties of one group', () => {
   })
 })
 
-test('runs work up to the limit, and frees the turn of work that fails', async () => {
+test('the queue for hashing runs tasks up to the limit, and frees the slot of a task that fails', async () => {
   const turn = fairTurns({ ...LIMITS, atOnce: 2 })
   const held = gate()
   let running = 0
@@ -103,7 +106,7 @@ test('runs work up to the limit, and frees the turn of work that fails', async (
   expect(await turn('one', async () => 'free')).toBe('free')
 })
 
-describe('two turns for all parties', () => {
+describe('two hashing slots for all parties', () => {
   /** Starts work that runs until the test releases it, and records which parties have started. */
   function two() {
     const clock = frozenClock()
@@ -123,13 +126,13 @@ describe('two turns for all parties', () => {
     return { clock, begun, work }
   }
 
-  test('gives both turns to a party that is alone', () => {
+  test('are both given to a party that is alone', () => {
     const { begun, work } = two()
     for (const party of ['a', 'a', 'a']) work(party)
     expect(begun).toEqual(['a', 'a'])
   })
 
-  test('keeps one turn free for other parties while they are active', async () => {
+  test('are shared: one stays free for other parties while they are active', async () => {
     const { begun, work } = two()
     await work('b')()
     for (const party of ['a', 'a']) work(party)
@@ -138,7 +141,7 @@ describe('two turns for all parties', () => {
     expect(begun).toEqual(['b', 'a', 'b'])
   })
 
-  test('gives both turns to one party again after ten seconds without others', async () => {
+  test('are both given to one party again after ten seconds without others', async () => {
     const { clock, begun, work } = two()
     await work('b')()
     const [first] = ['a', 'a', 'a', 'a'].map(work)
@@ -156,12 +159,12 @@ describe('two turns for all parties', () => {
 describe('a low-priority group', () => {
   const givesWay = (group: string) => group === 'z'
 
-  test('starts its work after that of other groups in the queue', async () => {
+  test('starts its tasks after those of other groups in the queue', async () => {
     const order = await orderOf(['z', 'z', 'a', 'b'], { ...LIMITS, givesWay })
     expect(order).toEqual(['a', 'b', 'z', 'z'])
   })
 
-  test('takes its turn like other groups after it has waited for a second', async () => {
+  test('is treated like other groups after it has waited for a second', async () => {
     const clock = frozenClock()
     const turn = fairTurns({ ...LIMITS, givesWay, clock })
     const held = gate()
@@ -175,7 +178,7 @@ describe('a low-priority group', () => {
     expect(order).toEqual(['z', 'a'])
   })
 
-  test('uses half of the turns, and pauses for as long as its work took', async () => {
+  test('uses half of the slots, and pauses for as long as its task took', async () => {
     const clock = frozenClock()
     const turn = fairTurns({ ...LIMITS, atOnce: 2, givesWay, clock })
     const begun: string[] = []

@@ -1,16 +1,16 @@
 /**
  * Schedules work with limited concurrency. Serves waiting work round robin: one piece per group, and within a group one
- * piece per party. A long queue of one group therefore delays the others by at most one piece, however many parties one
- * person controls. While several groups are active, none of them occupies all turns, so the next caller finds a free
- * turn and a processor.
+ * piece per party. A group with a long queue therefore delays each other group by at most one piece. This holds even if
+ * one person controls many parties of a group. While several groups are active, none of them occupies all turns, so the
+ * next caller finds a free turn and a processor.
  */
 import { SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
 import type { Time } from '../../lib/time.ts'
 
-/** A group counts as active for this long after its last request. */
+/** How long a group counts as active after its last request. */
 const COMPANY_MS = 10 * SECOND
-/** A low-priority group waits at most this long, then takes its turn like the others. */
+/** The maximum wait of a low-priority group. After that it takes its turn like the others. */
 const PATIENCE_MS = SECOND
 
 export interface TurnLimits {
@@ -20,17 +20,19 @@ export interface TurnLimits {
   waitingOfOne: number
   /** Maximum number of waiting pieces per group. */
   waitingOfGroup: number
-  /** Maximum number of waiting pieces in total. A group without waiting pieces may exceed this limit by one. */
+  /**
+   * Maximum number of waiting pieces in total. A group without waiting pieces may add one piece even above this limit.
+   */
   waiting: number
   /**
-   * Maps a party to its group, which combines the parties that one person may control. By default each party is its own
-   * group.
+   * Maps a party to its group. A group contains all parties that one person may control. By default each party is its
+   * own group.
    */
   groupOf?: (party: string) => string
   /**
-   * Returns true if a group has low priority while others are active. Its work then starts after that of other groups,
-   * and only while less than half of the turns are in use. After each piece the group pauses for as long as the piece
-   * took. By default no group has low priority.
+   * Returns true if a group has low priority while others are active. The group's work then starts after that of other
+   * groups, and only while less than half of the turns are in use. After each piece the group pauses for as long as the
+   * piece took. By default no group has low priority.
    */
   givesWay?: (group: string) => boolean
   clock: Pick<Time, 'monotonic' | 'after'>
@@ -80,7 +82,7 @@ export function fairTurns(limits: TurnLimits): FairTurns {
     takeOne(running, group)
   }
 
-  /** Starts all waiting work that may run now. Each group gets one turn before any group gets a second. */
+  /** Starts all waiting work that may run now. Each group gets one turn before any group gets a second one. */
   function serve(): void {
     for (const later of [false, true])
       for (const group of waiting.groups()) {
@@ -121,7 +123,7 @@ function takeOne(counts: Map<string, number>, group: string): void {
 function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimits) {
   interface Group {
     queued: number
-    /** When the group started to wait, or last started a piece. In monotonic milliseconds. */
+    /** When the group started to wait or last started a piece, in monotonic milliseconds. */
     since: number
     parties: Map<string, (() => void)[]>
   }
@@ -168,7 +170,10 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
   }
 }
 
-/** Remembers the last party and the last different one. These two suffice to tell whether another was active. */
+/**
+ * Stores the last party and the last party that differs from it. These two suffice to decide whether another party was
+ * active.
+ */
 function companyWithin(ms: number, clock: TurnLimits['clock']) {
   let last = { party: '', at: Number.NEGATIVE_INFINITY }
   let other = last

@@ -1,4 +1,6 @@
-/** Tests the key ring on a real database: concurrent nodes share one key per tenant, and the cache is never stale. */
+/**
+ * Tests the key ring on a real database. Concurrent nodes share one key per tenant, and the cache is never outdated.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gate, scopesOf, unheard } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -235,10 +237,10 @@ describe('the cache of data keys', () => {
   })
 
   test.each<[string, () => Topic | null]>([
-    ['their tenant changes', () => `tenant:${tenant}`],
-    ['keys change', () => 'keys'],
-    ['something may have been missed', () => null],
-  ])('drops keys when %s', async (_when, topic) => {
+    ['the tenant of the keys changes', () => `tenant:${tenant}`],
+    ['any keys change', () => 'keys'],
+    ['a notification may have been missed', () => null],
+  ])('drops its keys when %s', async (_when, topic) => {
     await seal()
     await rotate()
     node.tell(topic())
@@ -253,7 +255,7 @@ describe('the cache of data keys', () => {
   })
 
   test.each(['read', 'list'] as const)(
-    'excludes keys that a %s has read if they changed in between',
+    'does not store keys that a %s read before they changed',
     async (mode) => {
       await seal(await newRing())
       const [held, hasRead] = [gate(), gate()]
@@ -275,7 +277,7 @@ describe('the cache of data keys', () => {
     },
   )
 
-  test('reloads the keys for a value that a newer key encrypted, without an error', async () => {
+  test('reloads its keys for a value that a newer key encrypted, without an error', async () => {
     await seal()
     await rotate()
     const fresh = await seal(await newRing())
@@ -284,7 +286,7 @@ describe('the cache of data keys', () => {
     expect(await currentId()).toBe((await dataKeys())[1]?.id)
   })
 
-  test('reloads the keys only once for a value whose key never existed', async () => {
+  test('reloads its keys only once for a value whose key never existed', async () => {
     const sealed = await seal()
     sealed.writeBigUInt64BE(9_999_999_999n, 1)
     await expect(open(sealed)).rejects.toThrow(UnreadableError)

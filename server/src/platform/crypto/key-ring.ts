@@ -1,6 +1,6 @@
 /**
- * The keys that encrypt a tenant's fields. The root key wraps a key-encryption key, which wraps one data key per tenant
- * (two during a rotation). Data keys encrypt fields (ADR 0012, 0020).
+ * The keys that encrypt a tenant's fields. The root key wraps a key-encryption key. The key-encryption key wraps one
+ * data key per tenant, or two during a rotation. The data keys encrypt the fields (ADR 0012, 0020).
  */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -20,7 +20,9 @@ import { type DataKey, openDataKey, type TenantKeys, tenantKeys } from './tenant
 export const KEY_BYTES = 32
 
 export interface KeyRing {
-  /** Returns a tenant's keys for reading. If the tenant has none, decryption fails and the list of tokens is empty. */
+  /**
+   * Returns a tenant's keys for reading. For a tenant without keys, decryption fails and the list of tokens is empty.
+   */
   ofTenant(tx: TenantTx, tenantId: number): Promise<TenantKeys>
   /** Returns a tenant's keys for writing. Creates the first key if the tenant has none. */
   forWriting(tx: TenantTx, tenantId: number): Promise<TenantKeys>
@@ -38,7 +40,7 @@ export async function openKeyRing(
 ): Promise<KeyRing> {
   const shared = new LRUCache<number, TenantKeys>({ max: 5_000 })
   const ofTx = new WeakMap<TenantTx, Map<number, Promise<TenantKeys>>>()
-  /** When the cache was last cleared. A transaction that began earlier may have read stale keys. */
+  /** When the cache was last cleared. A transaction that began earlier may have read outdated keys. */
   let forgottenAt = Number.NEGATIVE_INFINITY
   /** When each missing key was first requested. The map's keys are `tenantId:keyId`. */
   const missed = new LRUCache<string, number>({ max: 1_000 })
@@ -64,7 +66,8 @@ export async function openKeyRing(
     const rows = await store.listDataKeys(tx, tenantId)
     const keys = openStoredKeys(root, tenantId, rows, (id) => {
       const name = `${tenantId}:${id}`
-      // An earlier transaction also missed this key, so it does not exist: reloading would not help.
+      // An earlier transaction did not find this key either, so it does not exist. Reading the keys again would not
+      // help.
       if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
       missed.set(name, db.clock.monotonic())
       forget(tenantId)
@@ -87,7 +90,7 @@ export async function openKeyRing(
     return read(tx, tenantId)
   }
 
-  /** Returns the keys that this transaction already read, else the cached keys, else undefined. */
+  /** Returns the keys that this transaction has already read, otherwise the cached keys, otherwise undefined. */
   function known(tx: TenantTx, tenantId: number): Promise<TenantKeys> | undefined {
     const own = ofTx.get(tx)?.get(tenantId)
     const kept = own || !changes.trusted() ? undefined : shared.get(tenantId)
@@ -154,7 +157,7 @@ export function openStoredKeys(
 
 /**
  * Decrypts one data key.
- * @throws UnreadableError that names the key that cannot be decrypted: the data key or its wrapping key
+ * @throws UnreadableError with the name of the key that cannot be decrypted: the data key, or the key that wraps it
  */
 export function openStoredKey(root: Sealer, tenantId: number, stored: WrappedKey): DataKey {
   const kek = kekOpener(root)({ id: stored.kek_id, wrapped_key: stored.wrapped_kek })

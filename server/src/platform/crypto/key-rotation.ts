@@ -25,7 +25,9 @@ export function keyRotation(root: Sealer): KeyRotation {
   const open = (kek: { id: number; wrapped_key: Buffer }) =>
     root.open(kek.wrapped_key, kekPlace(kek.id))
 
-  /** Wraps all data keys with key `id`, including those that a node created just now without noticing the rotation. */
+  /**
+   * Wraps all data keys with key `id`. Includes data keys that a node has just created without knowing of the rotation.
+   */
   async function wrapAll(tx: TenantTx, id: number, keks: Map<number, SealingKey>): Promise<void> {
     const wrapped = await store.listWrappedByOthers(tx, id)
     const kek = keks.get(id) as SealingKey

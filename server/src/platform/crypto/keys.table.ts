@@ -37,7 +37,7 @@ export const KEY_TABLES = {
   data_keys: 'merged',
 } as const satisfies RestoreRules
 
-/** Keys from a backup only decrypt existing data. The current keys continue to encrypt. */
+/** Keys that come from a backup only decrypt existing data. The current keys still encrypt new data. */
 const retired_at = { merged: 'stage.retired_at', deleted: 'coalesce(stage.retired_at, now())' }
 export const KEY_COLUMNS = {
   key_encryption_keys: { data: ['id', 'wrapped_key', 'created_at'], access: { retired_at } },

@@ -16,16 +16,22 @@ async function warningsAt(mode: number, isStrict = false): Promise<string[]> {
   return warned
 }
 
-test.each([0o700, 0o711, 0o750, 0o770, 0o600])('accepts the file mode %o', async (mode) => {
-  expect(await warningsAt(mode, true)).toEqual([])
-})
+test.each([0o700, 0o711, 0o750, 0o770, 0o600])(
+  'the check of key files accepts the file mode %o',
+  async (mode) => {
+    expect(await warningsAt(mode, true)).toEqual([])
+  },
+)
 
-test.each([0o755, 0o704, 0o702, 0o777])('warns about or rejects the file mode %o', async (mode) => {
-  expect(await warningsAt(mode)).toEqual([expect.stringMatching(/^DATA_DIR: .*chmod o-rw /)])
-  await expect(warningsAt(mode, true)).rejects.toThrow(/^DATA_DIR: /)
-})
+test.each([0o755, 0o704, 0o702, 0o777])(
+  'the check of key files warns about or rejects the file mode %o',
+  async (mode) => {
+    expect(await warningsAt(mode)).toEqual([expect.stringMatching(/^DATA_DIR: .*chmod o-rw /)])
+    await expect(warningsAt(mode, true)).rejects.toThrow(/^DATA_DIR: /)
+  },
+)
 
-test('ignores a file that does not exist', async () => {
+test('the check of key files ignores a file that does not exist', async () => {
   const log = { warn: () => expect.unreachable() } as unknown as Logger
   await refuseLooseModes({ DATA_DIR: join(tmpdir(), 'wardkeep-none-here') }, true, log)
 })

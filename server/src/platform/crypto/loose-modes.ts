@@ -3,12 +3,12 @@ import { stat } from 'node:fs/promises'
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Logger } from '../observe/log.ts'
 
-/** The read and write permission of other accounts. Their execute permission on a folder is harmless. */
+/** The read and write permissions of other accounts. Their execute permission on a folder is harmless. */
 const OTHERS = 0o006
 
 /**
- * Warns about files that every account can read or write, or rejects them. Skips missing files, which the service
- * creates later with the right mode. Group read access is allowed, because containers pass secrets that way.
+ * Warns about files that every account can read or write. Skips missing files, which the service creates later with the
+ * right mode. Allows group read access, because containers pass secrets in this way.
  * @param isStrict true to throw a StartupError instead of logging warnings
  */
 export async function refuseLooseModes(

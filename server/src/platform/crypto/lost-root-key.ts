@@ -1,4 +1,4 @@
-/** Deletes everything that can no longer be decrypted. The last resort after the root key was lost. */
+/** Deletes all data that can no longer be decrypted. This is the last resort after the root key was lost. */
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import { append, SYSTEM } from '../journal/index.ts'
@@ -9,10 +9,13 @@ import { fingerprintOf } from './seal.ts'
 
 export interface Discarding {
   source: RootKeySource
-  /** The fingerprint of the lost key, which confirms the deletion; undefined to make the error request it. */
+  /**
+   * The fingerprint of the lost key, with which the operator confirms the deletion. If undefined, the error message
+   * asks for it.
+   */
   confirmed: string | undefined
   discard(tx: TenantTx): Promise<void>
-  /** Returns the tenant whose webhooks receive the event; null for none. */
+  /** Returns the tenant whose webhooks receive the event. Returns null if there is none. */
   eventTenantId(tx: TenantTx): Promise<number | null>
 }
 

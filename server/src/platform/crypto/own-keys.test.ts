@@ -61,13 +61,13 @@ describe('the first root key in a data folder', () => {
     expect(one.key).not.toEqual(other.key)
   })
 
-  test('never uses the draft of a key that a crash left behind', async () => {
+  test('is not read from the unfinished file of a creation that crashed', async () => {
     await writeFile(join(folder, 'root.key.4711'), OLD.toString('base64').slice(0, 10))
     const { key } = await own.make()
     expect(await own.given()).toEqual([{ key, from: join(folder, 'root.key') }])
   })
 
-  test('keeps a damaged key file instead of overwriting it', async () => {
+  test('is not written over a damaged key file', async () => {
     await writeFile(join(folder, 'root.key'), 'half a k')
     await expect(own.make()).rejects.toBeInstanceOf(StartupError)
     await expect(own.given()).rejects.toBeInstanceOf(StartupError)
@@ -75,7 +75,7 @@ describe('the first root key in a data folder', () => {
   })
 })
 
-test('returns the same next key until it becomes the current one', async () => {
+test('a data folder returns the same next key until the rotation makes it the current key', async () => {
   await put('root.key', OLD)
   const next = await own.keepNext()
   expect(await own.keepNext()).toEqual(next)
@@ -84,28 +84,28 @@ test('returns the same next key until it becomes the current one', async () => {
   expect((await own.keepNext()).key).not.toEqual(next.key)
 })
 
-describe('aligning the key files with the database', () => {
+describe('aligning the key files with the root key of the database', () => {
   test.each<[string, Record<string, Buffer>, Buffer, object]>([
-    ['before the rotation', { 'root.key': OLD }, OLD, current(OLD)],
+    ['before a rotation', { 'root.key': OLD }, OLD, current(OLD)],
     [
-      'with an unused next key',
+      'if the next key is not used yet',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLD,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
     ],
     [
-      'after the commit',
+      'after the commit of a rotation',
       { 'root.key': OLD, 'root.key.next': NEW },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'with the former key kept and the next one not moved yet',
+      'if the former key is saved and the next key is not renamed yet',
       { 'root.key': OLD, 'root.key.next': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       NEW,
       { ...current(NEW), ...kept(OLD) },
     ],
-    ['without the former key', { 'root.key.next': NEW }, NEW, current(NEW)],
+    ['if the former key is missing', { 'root.key.next': NEW }, NEW, current(NEW)],
     [
       'after a completed rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
@@ -113,13 +113,13 @@ describe('aligning the key files with the database', () => {
       { ...current(NEW), ...kept(OLD) },
     ],
     [
-      'to a copy from before the rotation',
+      'if the database is a copy from before the rotation',
       { 'root.key': NEW, [`root.key.${fingerprintOf(OLD)}`]: OLD },
       OLD,
       { ...current(OLD), ...kept(NEW) },
     ],
     [
-      'unless it has a foreign key; then none changes',
+      'unless the database uses an unknown key; then no file changes',
       { 'root.key': OLD, 'root.key.next': NEW },
       OLDER,
       { ...current(OLD), 'root.key.next': NEW.toString('base64') },
@@ -128,12 +128,12 @@ describe('aligning the key files with the database', () => {
     for (const [name, key] of Object.entries(files)) await put(name, key)
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
-    // Run again, as the next startup does.
+    // Runs the step again, as the next startup does.
     await own.settle(fingerprintOf(needed))
     expect(await found()).toEqual(expected)
   })
 
-  test('never loses a key to a file that has its name but other content', async () => {
+  test("never loses a key if a file with the key's name has other content", async () => {
     await put('root.key', OLD)
     await put('root.key.next', NEW)
     await put(`root.key.${fingerprintOf(OLD)}`, OLDER)

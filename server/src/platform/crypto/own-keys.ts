@@ -70,7 +70,7 @@ export function ownKeys(folder: string, log: Logger): OwnKeys {
         await sync(folder)
         if (fingerprintOf(await readKeyFile(kept)) !== name)
           throw new StartupError(
-            `${kept} does not contain the key in its name. Move the file away and start again.`,
+            `${kept} contains another key than the one in its name. Move the file to another folder and start again.`,
           )
         log.warn({ file: kept }, 'previous root key kept, because older backups may need it')
       }
@@ -90,8 +90,8 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Writes the key to the file unless the file exists. Returns the key that the file then contains. Writing a draft and
- * hard-linking it never leaves a half-written key and never overwrites one.
+ * Writes the key to the file unless the file exists. Returns the key that the file then contains. Writes a draft and
+ * then hard-links it, so that a crash leaves no half-written key and no key is overwritten.
  * @throws StartupError if the file does not contain a key
  */
 async function publish(file: string, folder: string, key: Uint8Array): Promise<Buffer> {

@@ -14,7 +14,7 @@ const issues = (password: string, email = 'nora.nurse@clinic.test') => {
 }
 
 test.each([' '.repeat(8), '\u00a0'.repeat(12), '\t \u200b\u2003      '])(
-  'rejects a blank password: %j',
+  'the password check rejects a blank password: %j',
   (password) => {
     expect(issues(password)).toMatchObject([
       { msg: 'Value error, the password must not consist of spaces only' },
@@ -42,7 +42,7 @@ describe('weak passwords', () => {
   })
 
   test.each(['nora.nurse', 'xxNORA.NURSExx', 'my-nora.nurse-99'])(
-    'rejects a password with the local part of the e-mail address: "%s"',
+    'rejects a password that contains the local part of the e-mail address: "%s"',
     (password) => {
       expect(issues(password)).toEqual([
         expect.objectContaining({ type: 'value_error', msg: expect.stringContaining('e-mail') }),
@@ -59,12 +59,12 @@ describe('acceptable passwords', () => {
     },
   )
 
-  test('ignores a local part that is so short that it occurs in passwords by chance', () => {
+  test('ignores a local part that is too short to be significant', () => {
     expect(issues('abacus-Forest', 'ab@clinic.test')).toEqual([])
     expect(issues('abacus-Forest', 'aba@clinic.test')).toHaveLength(1)
   })
 
-  test('accepts a password without an e-mail address to compare with', () => {
+  test('accepts a password if there is no e-mail address to compare with', () => {
     expect(issues('correct-Horse-9', '')).toEqual([])
     expect(issues('correct-Horse-9', '@')).toEqual([])
   })

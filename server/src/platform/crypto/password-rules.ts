@@ -13,12 +13,12 @@ function commonPasswords(): Set<string> {
   return common
 }
 
-/** Minimum length of an e-mail address's local part to check for. Passwords contain shorter ones by chance. */
+/** The minimum length of an e-mail address's local part for this check. Passwords contain shorter texts by chance. */
 const SHORTEST_CONTEXT = 3
 
 /**
- * Returns the error message for a weak password: blank, too common, or containing the e-mail's local part. Returns
- * undefined if the password is acceptable or missing.
+ * Returns the error message for a weak password. A password is weak if it is blank, is too common, or contains the
+ * local part of the e-mail address. Returns undefined if the password is acceptable or missing.
  */
 export function weaknessOf(password: string | undefined, email = ''): string | undefined {
   if (password === undefined) return undefined

@@ -60,22 +60,28 @@ describe('verifying a password', () => {
     ['with fewer passes', { ...today, timeCost: 2 }, 4],
     ['with less memory', { ...today, memoryCost: 64 }, 3],
     ['at a higher cost', { ...today, timeCost: 7 }, 0],
-  ])('computes the passes that were saved by a hash %s', async (_, then, passes) => {
-    const stored = await (await openPasswords(then, 1, systemTime)).hash('secret-Horse', 'somebody')
-    const passwords = await openPasswords(today, 1, systemTime)
-    vi.mocked(hash).mockClear()
-    expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
-    expect(await passwords.verify(stored, 'another-Horse', 'somebody')).toBe(false)
-    const more = { ...today, timeCost: passes }
-    const wanted =
-      passes > 0
-        ? [
-            ['secret-Horse', more],
-            ['another-Horse', more],
-          ]
-        : []
-    expect(vi.mocked(hash).mock.calls).toEqual(wanted)
-  })
+  ])(
+    'adds the passes that a cheaper hash saves, if the hash was created %s',
+    async (_, then, passes) => {
+      const stored = await (await openPasswords(then, 1, systemTime)).hash(
+        'secret-Horse',
+        'somebody',
+      )
+      const passwords = await openPasswords(today, 1, systemTime)
+      vi.mocked(hash).mockClear()
+      expect(await passwords.verify(stored, 'secret-Horse', 'somebody')).toBe(true)
+      expect(await passwords.verify(stored, 'another-Horse', 'somebody')).toBe(false)
+      const more = { ...today, timeCost: passes }
+      const wanted =
+        passes > 0
+          ? [
+              ['secret-Horse', more],
+              ['another-Horse', more],
+            ]
+          : []
+      expect(vi.mocked(hash).mock.calls).toEqual(wanted)
+    },
+  )
 })
 
 describe('the check whether a hash is outdated', () => {
@@ -84,19 +90,22 @@ describe('the check whether a hash is outdated', () => {
     ['more memory', { ...COST, memoryCost: 128 }, true],
     ['more passes', { ...COST, timeCost: 2 }, true],
     ['less of both', { ...COST, memoryCost: 32, timeCost: 1 }, false],
-  ])('compares a hash with a current cost of %s: %j -> %s', async (_, today, outdated) => {
-    const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1, systemTime)).hash(
-      'secret-Horse',
-      'somebody',
-    )
-    expect((await openPasswords(today, 1, systemTime)).isOutdated(stored)).toBe(outdated)
-  })
+  ])(
+    'compares a stored hash with a current cost that has %s: %j -> %s',
+    async (_, today, outdated) => {
+      const stored = await (await openPasswords({ ...COST, timeCost: 1 }, 1, systemTime)).hash(
+        'secret-Horse',
+        'somebody',
+      )
+      expect((await openPasswords(today, 1, systemTime)).isOutdated(stored)).toBe(outdated)
+    },
+  )
 })
 
-describe('concurrent password hashes', () => {
+describe('the limit of concurrent password hashes', () => {
   const alone = { waitingOfOne: 0 }
 
-  test('shares turns between verifying and hashing, even for a missing account', async () => {
+  test('applies to verifying and hashing together, even for a missing account', async () => {
     const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (const first of [
       () => passwords.hash('secret-Horse', 'one'),
@@ -113,7 +122,7 @@ describe('concurrent password hashes', () => {
     }
   })
 
-  test('frees the turn of a failed verification', async () => {
+  test('counts a failed verification as ended', async () => {
     const passwords = await openPasswords(COST, 1, systemTime, alone)
     for (let times = 0; times < 3; times += 1)
       await expect(passwords.verify('no hash at all', 'secret-Horse', 'one')).rejects.toThrow()
@@ -127,12 +136,12 @@ describe('concurrent password hashes', () => {
     [16, 4, 3],
     [16, 17, 16],
     [8, 1, 1],
-  ])('%i processors and %i threads compute %i hashes', (processors, threads, atOnce) => {
+  ])('for %i processors and %i threads is %i', (processors, threads, atOnce) => {
     expect(hashesAtOnce(processors, threads)).toBe(atOnce)
   })
 })
 
-test('lets the networks of one customer take turns as a single group', async () => {
+test('password hashing treats all networks of one customer as a single group in the queue', async () => {
   const passwords = await openPasswords(COST, 1, systemTime)
   const order: string[] = []
   const check = async (party: string) => {

@@ -21,8 +21,8 @@ export interface Passwords {
    */
   hash(password: string, party: string): Promise<string>
   /**
-   * Verifies a password against a stored hash. With null, for an account that does not exist, returns false after the
-   * same time.
+   * Verifies a password against a stored hash. For an account that does not exist, the caller passes null. The result
+   * is then false, after the same time.
    * @throws Problem 503 when too many hashes are waiting
    */
   verify(stored: string | null, password: string, party: string): Promise<boolean>
@@ -30,7 +30,7 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
-/** Maximum number of waiting hashes per party, per group and in total. */
+/** The maximum number of waiting hashes: per party, per group and in total. */
 const WAITING = { waitingOfOne: 8, waitingOfGroup: 64, waiting: 256 }
 
 /**
@@ -46,7 +46,9 @@ export function partyOf({ tenant_id, user_id }: TenantUser): string {
   return `tenant:${tenant_id}/user:${user_id}`
 }
 
-/** Returns the party name of an administrator who sets other users' passwords. Its group yields to sign-ins. */
+/**
+ * Returns the party name of an administrator who sets other users' passwords. Sign-ins take precedence over its group.
+ */
 export function assignerOf(administrator: TenantUser): string {
   return `${ASSIGNERS}${partyOf(administrator)}`
 }
@@ -91,18 +93,21 @@ export async function openPasswords(
   }
 }
 
-/** Returns how many passes an older hash saves. Verification adds them, so that its duration reveals no old hash. */
+/**
+ * Returns how many passes an older hash saves. The verification adds them, so that its duration does not reveal that
+ * the hash is old.
+ */
 function passesSpared(stored: string, { memoryCost, timeCost }: PasswordCost): number {
   const then = parseOptions(stored)
   return Math.ceil(timeCost - (then.memoryCost * then.timeCost) / memoryCost)
 }
 
-/** Returns true if two inputs are the same password, regardless of how the keyboard encodes characters. */
+/** Returns true if two inputs are the same password, even if the keyboards encode its characters differently. */
 export function isSamePassword(one: string, other: string): boolean {
   return normal(one) === normal(other)
 }
 
-/** Normalizes a password, so that all keyboards produce the same text (NIST SP 800-63B §3.1.1.2). */
+/** Normalizes a password. All keyboards then produce the same text (NIST SP 800-63B §3.1.1.2). */
 function normal(password: string): string {
   return password.normalize('NFKC')
 }

@@ -1,4 +1,6 @@
-/** Ensures exclusive use of the database while the root key changes, because every process caches that key. */
+/**
+ * Ensures that no other process uses the database while the root key changes, because every process caches that key.
+ */
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Time } from '../../lib/time.ts'
 import { type TenantTx, tryLockUntilEnd } from '../db/index.ts'
@@ -10,7 +12,7 @@ const RETRY_MS = 100
 
 /**
  * Locks the root key until the transaction ends.
- * @throws StartupError while another process changes the root key or uses the database
+ * @throws StartupError if another process is changing the root key or using the database
  */
 export async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
   if (!(await tryLockUntilEnd(tx, 'rootKey')))

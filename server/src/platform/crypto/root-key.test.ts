@@ -14,7 +14,7 @@ beforeEach(async () => {
   onTestFinished(() => rm(folder, { recursive: true }))
 })
 
-describe('parsing a root key', () => {
+describe('reading a root key', () => {
   test.each([
     ['hex', KEY.toString('hex')],
     ['hex in upper case', KEY.toString('hex').toUpperCase()],
@@ -23,7 +23,7 @@ describe('parsing a root key', () => {
     ['base64url', KEY.toString('base64url')],
     ['base64 with a line break', `${KEY.toString('base64')}\n`],
     ['hex among spaces', `  ${KEY.toString('hex')}\t\r\n`],
-  ])('reads a key from %s', (_, text) => {
+  ])('succeeds for %s', (_, text) => {
     expect(parseKey(text)).toEqual(KEY)
   })
 
@@ -36,7 +36,7 @@ describe('parsing a root key', () => {
     ['invalid hex', `g${KEY.toString('hex').slice(1)}`],
     ['words', 'correct horse battery staple'],
     ['two keys', `${KEY.toString('base64')}\n${KEY.toString('base64')}`],
-  ])('reads no key from %s', (_, text) => {
+  ])('fails for %s', (_, text) => {
     expect(parseKey(text)).toBeUndefined()
   })
 })
@@ -51,7 +51,7 @@ describe('a root key file', () => {
     ['is missing', undefined],
     ['is empty', ''],
     ['is half written', KEY.toString('base64').slice(0, 20)],
-  ])('that %s makes startup fail with an error that names only the file', async (_, text) => {
+  ])('stops startup with an error that names only the file, if the file %s', async (_, text) => {
     const file = join(folder, 'key')
     if (text !== undefined) await writeFile(file, text)
     const fault = await readKeyFile(file).catch((error: unknown) => error)

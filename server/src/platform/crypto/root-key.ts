@@ -8,7 +8,7 @@ const KEY_BYTES = 32
 /** A configured root key. */
 export interface ConfiguredKey {
   readonly key: Uint8Array
-  /** The environment variable or file that contained the key. */
+  /** The environment variable or the file that contains the key. */
   readonly from: string
 }
 
@@ -18,9 +18,7 @@ export interface RootKeySource {
   given(): Promise<ConfiguredKey[]>
   /** Creates a key for a database that contains no encrypted data yet. */
   make(): Promise<ConfiguredKey>
-  /**
-   * Reports the fingerprint of the key that decrypts the database. Sources that store keys make it their current key.
-   */
+  /** Informs the source which key decrypts the database. A source that stores keys makes this key its current key. */
   settle(fingerprint: string): Promise<void>
 }
 
@@ -71,6 +69,7 @@ export async function readKeyFile(file: string, variable = 'ENCRYPTION_KEY_FILE'
     throw new StartupError(`${variable}: ${file} cannot be read (${(error as Error).message}).`)
   }
   const key = parseKey(text)
-  if (!key) throw new StartupError(`${variable}: ${file} does not hold 32 bytes in base64 or hex.`)
+  if (!key)
+    throw new StartupError(`${variable}: ${file} does not contain 32 bytes in base64 or hex.`)
   return key
 }

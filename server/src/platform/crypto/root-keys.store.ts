@@ -24,7 +24,10 @@ export async function isKnown(tx: TenantTx, fingerprint: string): Promise<boolea
   return found !== undefined
 }
 
-/** Returns true if values of this root key can be decrypted: it is the current key or a former one still stored. */
+/**
+ * Returns true if values of this root key can be decrypted. It is then the current key, or a former key that is still
+ * stored.
+ */
 export async function isUsable(tx: TenantTx, fingerprint: string): Promise<boolean> {
   const found = await tx.db
     .selectFrom('root_keys')
@@ -53,7 +56,10 @@ export async function listFormer(tx: TenantTx) {
   }))
 }
 
-/** Returns the fingerprints of stored former keys replaced up to an instant (ISO 8601), or of all if it is null. */
+/**
+ * Returns the fingerprints of stored former keys that were replaced up to an instant (ISO 8601). Returns those of all
+ * former keys if the instant is null.
+ */
 export async function listFormerBefore(tx: TenantTx, before: string | null): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('root_keys')
@@ -101,7 +107,7 @@ export interface LockedSession {
   since: string
 }
 
-/** Returns the database connections that other processes of this service have open. */
+/** Returns the open database connections of other processes of this service. */
 export async function otherSessions(tx: TenantTx): Promise<LockedSession[]> {
   const { rows } =
     await sql<LockedSession>`select pid, address, since from other_sessions()`.execute(tx.db)
@@ -119,7 +125,8 @@ export type After = RootSealedRow['id'] | null
 
 /**
  * Returns the next rows that have an encrypted value, ordered by id.
- * @param toWrite locks the rows until the transaction ends; `by` selects only values that these root keys encrypted
+ * @param toWrite locks the rows until the transaction ends; `by` selects only values that these root keys have
+ * encrypted
  */
 export async function listSealed(
   tx: TenantTx,

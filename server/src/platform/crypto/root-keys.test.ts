@@ -95,7 +95,7 @@ describe('a database with a recorded root key', () => {
   })
 })
 
-test('never reuses the id of a key-encryption key, even after all were deleted', async () => {
+test('the service never reuses the id of a key-encryption key, even after all were deleted', async () => {
   const ids = () => database.sql('select id::int from key_encryption_keys')
   await openKeyRing(db, openSealer(ONE), unheard)
   const [first] = await ids()

@@ -20,7 +20,7 @@ import {
 const LOCK_NOT_AVAILABLE = '55P03'
 
 export interface RootKeys {
-  /** Encrypts with the current root key. Also decrypts values of former root keys until those are destroyed. */
+  /** Encrypts with the current root key. Decrypts values of former root keys too, until those keys are destroyed. */
   readonly sealer: Sealer
   /** Derives the service's keys, one per purpose. They do not change when the root key changes. */
   readonly deriveKey: DeriveKey
@@ -45,8 +45,8 @@ export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKey
 }
 
 /**
- * Returns a sealer with the recorded root key and those former keys that still decrypt, to diagnose damage. Creates and
- * records no key.
+ * Returns a sealer with the recorded root key and the former keys that can still be decrypted, to diagnose damage.
+ * Creates and records no key.
  * @throws StartupError that names the required key if no configured key matches
  */
 export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Sealer> {
@@ -71,8 +71,8 @@ const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
   rootPlace(SEALED_ROOT_KEY, fingerprint)
 
 /**
- * Returns true if the root key is the current key or a stored former one. This remains true until the transaction ends,
- * because rotation and destruction wait for the lock.
+ * Returns true if the root key is the current key or a stored former one. The result stays true until the transaction
+ * ends, because rotation and destruction wait for the lock.
  */
 export async function lockUsableRoot(tx: TenantTx, fingerprint: string): Promise<boolean> {
   await lockUntilEnd(tx, 'rootKey')
@@ -119,7 +119,10 @@ export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<Fou
   return { root, former, sealer: openSealer(root.key, former) }
 }
 
-/** Records the key that decrypts existing data. For an empty database, records the first key, created if needed. */
+/**
+ * Records the key that decrypts existing data. For an empty database, records the first key and creates it if
+ * necessary.
+ */
 async function nameFirst(
   tx: TenantTx,
   source: RootKeySource,

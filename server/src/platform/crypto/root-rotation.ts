@@ -16,16 +16,16 @@ export interface RootRotation {
   next(): Promise<ConfiguredKey>
   /** All columns with values that the root key encrypts. */
   sealed: readonly RootSealed[]
-  /** Returns the tenant whose webhooks receive the event; null for none. */
+  /** Returns the tenant whose webhooks receive the event. Returns null if there is none. */
   eventTenantId(tx: TenantTx): Promise<number | null>
   onProgress(line: string): void
 }
 
 export interface RotatedRoot {
-  /** The fingerprint of the replaced key, or null if the new key was already the current one. */
+  /** The fingerprint of the replaced key. Null if the new key was already the current one. */
   former: string | null
   current: string
-  /** Messages about values that cannot be decrypted, which therefore stay unchanged. */
+  /** Messages about values that cannot be decrypted. These values are not changed. */
   unreadable: readonly string[]
 }
 
@@ -50,7 +50,7 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
     return { former, current: sealer.fingerprint, unreadable }
   })
   onProgress(`From now on the database requires root key ${rotated.current}.`)
-  // Rename the key files in the data folder to match the database, as every startup does.
+  // Renames the key files in the data folder to match the database, as every startup does.
   await openRootKeys(db, source)
   return rotated
 }

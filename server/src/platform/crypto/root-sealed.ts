@@ -1,4 +1,4 @@
-/** Describes the columns that the root key encrypts, so that a rotation finds all of them (ADR 0028). */
+/** Describes the columns that the root key encrypts. A rotation finds its values with these descriptions (ADR 0028). */
 import type { SealedPlace } from './seal.ts'
 
 /** A column with values that the root key encrypts. */
@@ -9,7 +9,9 @@ export interface RootSealed {
   readonly id: { readonly column: string; readonly type: 'bigint' | 'uuid' | 'text' | 'bytea' }
   /** The column that identifies the row in a `SealedPlace` (bytes as hexadecimal). Defaults to `id`. */
   readonly row?: string
-  /** For JSON columns: the member that contains the value in base64, and the `name` of the rows that have it. */
+  /**
+   * For JSON columns: the member that contains the value in base64, and the `name` of the rows that have this member.
+   */
   readonly json?: { readonly member: string; readonly name: string }
   /** The table's name in a `SealedPlace`, if it differs from `table`. */
   readonly placed?: string

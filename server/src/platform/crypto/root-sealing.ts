@@ -31,7 +31,7 @@ function openRows(sealer: Sealer, column: RootSealed, rows: readonly store.RootS
 
 /**
  * Re-encrypts a column. Returns the number of re-encrypted values, and messages about values that cannot be decrypted
- * and therefore stay unchanged.
+ * and are therefore not changed.
  * @param by limits the work to values that these root keys encrypted
  */
 export async function resealWithRoot(
@@ -87,8 +87,8 @@ export async function verifyRootSealed(
 }
 
 /**
- * Destroys the former root keys that were replaced up to an instant. First re-encrypts values that a restore brought
- * back under one of these keys. Returns the fingerprints of the destroyed keys.
+ * Destroys the former root keys that were replaced up to an instant. A restore may have brought back values of one of
+ * these keys, so the function first re-encrypts such values. Returns the fingerprints of the destroyed keys.
  * @param before null to destroy all former keys
  */
 export async function destroyFormerRoots(

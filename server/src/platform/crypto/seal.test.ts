@@ -1,4 +1,4 @@
-/** Tests that encrypted values decrypt unchanged with their key at their place, and in no other way. */
+/** Tests that an encrypted value can be decrypted with its key at its place, and in no other way. */
 import { describe, expect, test } from 'vitest'
 import { joined, keyNameOf, openSealer, openSealingKey, UnreadableError } from './seal.ts'
 
@@ -30,7 +30,7 @@ describe('an encrypted value', () => {
     expect(sealed.includes(SECRET.slice(0, 4))).toBe(false)
   })
 
-  test('has a unique random nonce of 24 bytes; 64 values share its first half and one key', () => {
+  test('has a random nonce of 24 bytes, and 64 values use one derived key', () => {
     const nonces = Array.from({ length: 64_000 }, () => seal('').subarray(9, 33))
     const halves = new Map<string, number>()
     for (const nonce of nonces) {
@@ -42,7 +42,7 @@ describe('an encrypted value', () => {
     expect(new Set(nonces.map((nonce) => nonce.toString('hex', 12))).size).toBe(nonces.length)
     for (let at = 0; at < 24; at += 1)
       expect(new Set(nonces.map((nonce) => nonce[at])).size, `byte ${at}`).toBeGreaterThan(200)
-    // Other instances, with the same key or another one, use other first halves.
+    // Other instances, with the same key or another key, use other first halves.
     for (const other of [openSealingKey(KEY, keyNameOf(77)), openSealingKey(KEY, keyNameOf(78))])
       expect(halves.has(other.seal('', PLACE, TENANT).toString('hex', 9, 21))).toBe(false)
   })
@@ -63,17 +63,17 @@ describe('an encrypted value', () => {
     for (const tenant of [TENANT + 1, 0, undefined]) refused(() => key.open(sealed, PLACE, tenant))
   })
 
-  test('decrypts if its row is given as a number or as the same digits', () => {
+  test('decrypts whether its row is given as a number or as text with the same digits', () => {
     expect(key.open(seal(), { ...PLACE, row: '12' }, TENANT).toString()).toBe(SECRET)
   })
 
-  test('does not decrypt with another key, even if that has the same name', () => {
+  test('does not decrypt with another key of the same name', () => {
     const sealed = seal()
     refused(() => openSealingKey(KEY, keyNameOf(78)).open(sealed, PLACE, TENANT))
     refused(() => openSealingKey(Buffer.alloc(32, 2), keyNameOf(77)).open(sealed, PLACE, TENANT))
   })
 
-  test('does not decrypt with the same key bytes under another key name', () => {
+  test('does not decrypt with the same key under another name', () => {
     const sealed = seal()
     keyNameOf(78).copy(sealed, 1)
     refused(() => openSealingKey(KEY, keyNameOf(78)).open(sealed, PLACE, TENANT))
@@ -105,27 +105,27 @@ describe('an encrypted value', () => {
     refused(() => key.open(Buffer.concat([sealed, Buffer.of(0)]), PLACE, TENANT))
   })
 
-  test('is identified only by its place in the error message', () => {
+  test('is identified in errors only by its table, column and row', () => {
     expect(() => key.open(seal('hush'), { ...PLACE, row: 13 }, TENANT)).toThrow(
       /^patients\.sealed_notes of row 13 cannot be decrypted: [a-z, ]+$/,
     )
   })
 })
 
-describe('a sealer with a root key', () => {
-  test('decrypts its own values again, unlike a sealer with another key', () => {
+describe('encryption with a root key', () => {
+  test('decrypts its own values, and encryption with another root key does not', () => {
     const sealed = sealer.seal(SECRET, PLACE)
     expect(openSealer(KEY).open(sealed, PLACE).toString()).toBe(SECRET)
     refused(() => openSealer(Buffer.alloc(32, 2)).open(sealed, PLACE))
   })
 
-  test('writes its fingerprint into every value, which tells keys apart', () => {
+  test('writes the fingerprint of the root key into every value', () => {
     expect(sealer.fingerprint).toMatch(/^[0-9a-f]{16}$/)
     expect(sealer.seal(SECRET, PLACE).subarray(1, 9).toString('hex')).toBe(sealer.fingerprint)
     expect(openSealer(Buffer.alloc(32, 2)).fingerprint).not.toBe(sealer.fingerprint)
   })
 
-  test('decrypts values of known former keys, but encrypts only with its own key', () => {
+  test('decrypts values of known former root keys, but encrypts only with the current one', () => {
     const former = sealer.seal(SECRET, PLACE)
     const current = openSealer(Buffer.alloc(32, 2), [KEY])
     expect(current.open(former, PLACE).toString()).toBe(SECRET)
@@ -137,7 +137,7 @@ describe('a sealer with a root key', () => {
   })
 })
 
-test('encodes different lists of parts differently', () => {
+test('the encryption context encodes different lists of parts differently', () => {
   const lists = [
     ['ab', 'c'],
     ['a', 'bc'],

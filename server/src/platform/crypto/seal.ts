@@ -1,6 +1,6 @@
 /**
- * Encrypts stored values with XAES-256-GCM and binds each to the place where it is stored. The encrypted bytes contain
- * the name of their key.
+ * Encrypts stored values with XAES-256-GCM, and binds each value to the place where it is stored. The encrypted bytes
+ * contain the name of their key.
  *
  * Format 2: `02`, name of the key (8 bytes), nonce (24), ciphertext, tag (16). Other formats are rejected.
  */
@@ -11,7 +11,7 @@ const FORMAT = 2
 const NAME_BYTES = 8
 const HEAD_BYTES = 1 + NAME_BYTES
 
-/** The place to which an encrypted value is bound. The value decrypts at no other place. */
+/** The place to which an encrypted value is bound. The value cannot be decrypted at any other place. */
 export interface SealedPlace {
   table: string
   column: string
@@ -87,8 +87,8 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
 }
 
 /**
- * The number of values whose nonces share a random first half, and therefore one derived key. The second half has 96
- * random bits, so a collision among so few values is practically impossible (ADR 0020).
+ * The number of values whose nonces share a random first half, and therefore a derived key. The second half has 96
+ * random bits, so a collision among this few values is practically impossible (ADR 0020).
  */
 const TOGETHER = 64
 
@@ -110,7 +110,10 @@ function openNonces() {
   }
 }
 
-/** Random bytes generated in batches, because each call costs more than the bytes. Nonces are not secret. */
+/**
+ * Random bytes for nonces. They are generated in batches, because each call costs more than the bytes. Nonces are not
+ * secret.
+ */
 const halves = Buffer.alloc(512 * HALF_BYTES)
 let nextAt = halves.length
 
@@ -188,7 +191,7 @@ export function openSealer(rootKey: Uint8Array, former: readonly Uint8Array[] = 
   }
 }
 
-/** Returns a key of 32 bytes for one purpose. The key for one purpose reveals nothing about any other. */
+/** Returns a key of 32 bytes for one purpose. A key reveals nothing about the keys for other purposes. */
 export type DeriveKey = (purpose: string) => Buffer
 
 /** Returns a function that derives keys from `key` (HKDF, RFC 5869). */

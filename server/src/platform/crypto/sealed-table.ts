@@ -1,13 +1,13 @@
-/** Describes the tables that data keys encrypt, so that a key rotation finds all of them (ADR 0020). */
+/** Describes the tables that data keys encrypt. A key rotation finds its rows with these descriptions (ADR 0020). */
 import type { Breathe } from '../../lib/slices.ts'
 import type { TenantTx } from '../db/index.ts'
 import type { SealedPlace } from './seal.ts'
 import type { TenantKeys } from './tenant-keys.ts'
 
 /**
- * A table with encrypted columns, whose migration called `seal(…)` for it. The column `data_key_id` names the key of
- * each row. The index `<table>__by_data_key` finds the rows of a key in the order of their ids. The key belongs to the
- * tenant in `tenant_id`, or to the platform tenant if `tenant_id` is null.
+ * A table with encrypted columns. A migration has called `seal(…)` for the table. The column `data_key_id` names the
+ * key of each row. The index `<table>__by_data_key` finds the rows of a key in the order of their ids. The key belongs
+ * to the tenant in `tenant_id`, or to the platform tenant if `tenant_id` is null.
  */
 export interface SealedTable {
   readonly table: string
@@ -26,8 +26,9 @@ export interface SealedTokens {
   /** The column that refers to a token's row. An index on `data_key_id` and this column must exist. */
   readonly of: string
   /**
-   * Adds the tokens that the rows lack for the current key, and removes none. Tokens of previous keys already exist.
-   * @param breathe awaited after each row to yield to other work
+   * Adds the tokens that the rows do not have for the current key yet, and removes none. Tokens of previous keys
+   * already exist.
+   * @param breathe awaited after each row, so that other work can run
    */
   add(tx: TenantTx, keys: TenantKeys, rows: readonly OpenedRow[], breathe: Breathe): Promise<void>
 }

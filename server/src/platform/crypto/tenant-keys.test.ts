@@ -1,4 +1,4 @@
-/** Tests that each value decrypts with the key it names, and that blind-index tokens match only equal texts. */
+/** Tests that each value decrypts with the key that it names, and that blind-index tokens match only equal texts. */
 import { describe, expect, test } from 'vitest'
 import { UnreadableError } from './seal.ts'
 import { openDataKey, type TenantKeys, tenantKeys } from './tenant-keys.ts'
@@ -19,7 +19,7 @@ function keysOf(tenantId: number, ...ids: number[]): TenantKeys {
 const tokensOf = (keys: TenantKeys, kind = KIND, text = '0301234') =>
   keys.tokens(kind, text).map(({ token }) => token.toString('hex'))
 
-describe('two active keys of a tenant', () => {
+describe('two active data keys of a tenant', () => {
   const before = keysOf(5, 3)
   const during = keysOf(5, 4, 3)
   const after = keysOf(5, 4)
@@ -32,19 +32,19 @@ describe('two active keys of a tenant', () => {
     expect(() => after.open(old, PLACE)).toThrow('data key 3 of tenant 5 is missing')
   })
 
-  test('are selected by the name in a value, never tried one after the other', () => {
+  test('are selected by the key name in a value, and are not tried one after the other', () => {
     const sealed = before.seal('x', PLACE)
     sealed[8] = 4
     expect(() => during.open(sealed, PLACE)).toThrow(UnreadableError)
   })
 
-  test('produce two tokens, that of the current key first', () => {
+  test('produce two search tokens, the token of the current key first', () => {
     expect(during.tokens(KIND, 'x').map(({ keyId }) => keyId)).toEqual([4, 3])
     expect(tokensOf(during)).toEqual([...tokensOf(after), ...tokensOf(before)])
   })
 })
 
-test('reloads for a key newer than all known ones, and rejects a missing older key', () => {
+test('the key set of a tenant reloads the keys for a value of an unknown newer key, and rejects a value of an unknown older key', () => {
   const keys = keysOf(5, 4)
   expect(() => keys.open(keysOf(5, 9).seal('x', PLACE), PLACE)).toThrow('asked for 9')
   expect(() => keys.open(keysOf(5, 3).seal('x', PLACE), PLACE)).toThrow(UnreadableError)
@@ -54,13 +54,13 @@ test.each([
   ['nothing', ''],
   ['a format with no key', '02'],
   ['half a key', '0200000000'],
-  ['a format that nobody knows', '03'.padEnd(160, '0')],
+  ['an unknown format', '03'.padEnd(160, '0')],
   ['the id of a key without a format', '0000000000000004'.padEnd(160, '0')],
-])('reports %s as unreadable', (_what, hex) => {
+])('the key set of a tenant reports %s as unreadable', (_what, hex) => {
   expect(() => keysOf(5, 4).open(Buffer.from(hex, 'hex'), PLACE)).toThrow(UnreadableError)
 })
 
-test('neither creates tokens nor encrypts for a tenant without a key', () => {
+test('the key set of a tenant neither creates search tokens nor encrypts for a tenant without a key', () => {
   const none = keysOf(5)
   expect(none.currentId).toBe(0)
   expect(none.tokens(KIND, 'x')).toEqual([])
@@ -70,7 +70,7 @@ test('neither creates tokens nor encrypts for a tenant without a key', () => {
 describe('a blind-index token', () => {
   const [token] = tokensOf(keysOf(5, 3))
 
-  test('has 16 bytes and is always the same for the same text', () => {
+  test('has 16 bytes, and is always the same for the same text', () => {
     expect(token).toMatch(/^[0-9a-f]{32}$/)
     expect(tokensOf(keysOf(5, 3))).toEqual([token])
   })
@@ -81,11 +81,11 @@ describe('a blind-index token', () => {
     ['key', keysOf(5, 4), KIND, '0301234'],
     ['text', keysOf(5, 3), KIND, '0301235'],
     ['border between kind and text', keysOf(5, 3), `${KIND}0`, '301234'],
-  ])('differs if this input differs: %s', (_what, keys, kind, text) => {
+  ])('differs for another %s', (_what, keys, kind, text) => {
     expect(tokensOf(keys, kind, text)).not.toEqual([token])
   })
 
-  test('uses a different derived key than encryption does', () => {
+  test('is derived from another key than encryption uses', () => {
     const sealed = keysOf(5, 3).seal('0301234', PLACE)
     expect(sealed.toString('hex')).not.toContain(token)
   })

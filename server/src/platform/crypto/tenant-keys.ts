@@ -13,7 +13,7 @@ import {
 
 const TOKEN_BYTES = 16
 
-/** A token of a blind index, which supports only equality searches in encrypted fields. */
+/** A token of a blind index. The index supports only equality searches in encrypted fields. */
 export interface Token {
   keyId: number
   /** The token itself: 16 bytes. */
@@ -22,7 +22,7 @@ export interface Token {
 
 export interface TenantKeys {
   readonly tenantId: number
-  /** The id of the data key that encrypts new values, or 0 if the tenant has no data key. */
+  /** The id of the data key that encrypts new values. It is 0 if the tenant has no data key. */
   readonly currentId: number
   seal(secret: Uint8Array | string, place: SealedPlace): Buffer
   /**
@@ -31,10 +31,10 @@ export interface TenantKeys {
    */
   open(sealed: Uint8Array, place: SealedPlace): Buffer
   /**
-   * Returns the tokens of a normalized text: that of the current key, and during a rotation also that of the previous
-   * key.
-   * @param kind table and field; equal texts of two kinds have different tokens
-   * @param by `current` for the current key only; all active keys by default
+   * Returns the tokens of a normalized text: the token of the current key, and during a rotation also that of the
+   * previous key.
+   * @param kind table and field. Equal texts of two kinds have different tokens.
+   * @param by `current` for the current key only. By default all active keys are used.
    */
   tokens(kind: string, text: string, by?: 'living' | 'current'): Token[]
 }
@@ -77,7 +77,8 @@ export function tenantKeys(
       return current.sealing.seal(secret, place, tenantId)
     },
     open(sealed, place) {
-      // Uses only the key that the value names: GCM does not commit to a key, so trying several is unsafe.
+      // Uses only the key that the value names. It would be unsafe to try several keys, because GCM does not commit to
+      // a key.
       const name = sealingKeyOf(sealed)
       if (name?.length !== 8) throw new UnreadableError(place, 'it does not name a data key')
       const id = Number(name.readBigUInt64BE())

@@ -5,7 +5,7 @@ import { openXaes } from './xaes.ts'
 
 const xaesOf = (key: Uint8Array) => openXaes(createSecretKey(key))
 
-describe('the published test vectors', () => {
+describe('XAES-256-GCM, compared with the published test vectors,', () => {
   test.each([
     ['first bit of L clear', 1, '', 'ce546ef63c9cc60765923609b33a9a1974e96e52daf2fcf7075e2271'],
     [
@@ -14,7 +14,7 @@ describe('the published test vectors', () => {
       'c2sp.org/XAES-256-GCM',
       '986ec1832593df5443a179437fd083bf3fdb41abd740a21f71eb769d',
     ],
-  ])('encrypts and decrypts as in the published vectors: %s', (_what, byte, data, ciphertext) => {
+  ])('has the published result: %s', (_what, byte, data, ciphertext) => {
     const xaes = xaesOf(Buffer.alloc(32, byte))
     const nonce = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWX')
     const aad = Buffer.from(data)
@@ -23,7 +23,7 @@ describe('the published test vectors', () => {
     expect(xaes.open(nonce, sealed, aad).toString()).toBe('XAES-256-GCM')
   })
 
-  test('produces the published hash over 10,000 random messages', () => {
+  test('has the published hash over 10,000 random messages', () => {
     // The random bytes of 10,000 messages, at most 568 bytes each, from one stream.
     const stream = createHash('shake128', { outputLength: 5_680_000 }).digest()
     let at = 0
@@ -46,7 +46,7 @@ describe('the published test vectors', () => {
   })
 })
 
-test('derives keys with one cipher for any number of messages in any order', () => {
+test('XAES-256-GCM derives keys for any number of messages in any order with one cipher object', () => {
   const [kept, key] = [xaesOf(Buffer.alloc(32, 7)), Buffer.alloc(32, 7)]
   const nonces = Array.from({ length: 50 }, (_, index) => Buffer.alloc(24, index))
   const sealed = nonces.map((nonce) => kept.seal(nonce, Buffer.from('text'), Buffer.of(1)))

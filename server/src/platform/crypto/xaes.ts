@@ -1,6 +1,6 @@
 /**
- * Implements XAES-256-GCM (c2sp.org/XAES-256-GCM). Derives a key and nonce for AES-256-GCM from a nonce of 24 random
- * bytes, so that one key can encrypt any number of messages.
+ * Implements XAES-256-GCM (c2sp.org/XAES-256-GCM). It derives a key and a nonce for AES-256-GCM from a nonce of 24
+ * random bytes. One key can therefore encrypt any number of messages.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 
@@ -9,9 +9,15 @@ export const TAG_BYTES = 16
 
 const BLOCK_BYTES = 16
 const NO_BYTES = Buffer.alloc(0)
-/** Length in bytes of each half of the nonce. The first half derives the key, AES-GCM receives the second. */
+/**
+ * Length in bytes of each half of the nonce. The first half derives the key, and the second half is the nonce of
+ * AES-GCM.
+ */
 export const HALF_BYTES = 12
-/** Maximum number of derived keys in the cache. Few suffice: values encrypted together are decrypted together. */
+/**
+ * Maximum number of derived keys in the cache. A few suffice, because values that were encrypted together are decrypted
+ * together.
+ */
 const KEPT_KEYS = 8
 
 export interface Xaes {
@@ -61,7 +67,7 @@ export function openXaes(key: KeyObject): Xaes {
       for (let at = 0; at < BLOCK_BYTES; at += 1)
         blocks[start + at] = (blocks[start + at] as number) ^ (k1[at] as number)
     }
-    // A key object, because plain bytes would make each cipher create one, which is slower.
+    // Creates a key object. With plain bytes, each cipher would create one, which is slower.
     return createSecretKey(block.update(blocks))
   }
 

@@ -1,10 +1,14 @@
 /**
- * The clock for irreversible deletions. One node's clock may be wrong by weeks, and its deletions affect all nodes.
- * Deletions therefore use the database's time, and stop while the two clocks disagree.
+ * The clock for irreversible deletions. The clock of one node may be wrong by weeks, but its deletions affect all
+ * nodes. Deletions therefore use the database's time, and stop while the node's clock and the database's clock
+ * disagree.
  */
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 
-/** NTP keeps clocks within milliseconds of each other. A larger difference is a fault. */
+/**
+ * The maximum difference between the clocks. NTP keeps clocks within milliseconds of each other, so a larger difference
+ * is a fault.
+ */
 const MAX_SKEW_MS = MINUTE
 
 export interface AgreedClock {
@@ -13,9 +17,9 @@ export interface AgreedClock {
    * @throws ClockSkewError if this node's clock differs from the database's by more than a minute
    */
   read(): Promise<Clock>
-  /** False if the clocks disagreed when they were last compared. */
+  /** False if the clocks disagreed at the last comparison. */
   agrees(): boolean
-  /** Milliseconds by which this node's clock was ahead when the clocks were last compared; negative if behind. */
+  /** Returns by how many milliseconds this node's clock was ahead at the last comparison. Negative if it was behind. */
   skewMs(): number
 }
 
@@ -42,7 +46,7 @@ export function agreedClock(clock: Clock, databaseNow: () => Promise<number>): A
       const before = clock.now()
       const now = await databaseNow()
       const after = clock.now()
-      // The database read its clock between `before` and `after`. Only the distance outside that range counts as skew.
+      // The database read its clock between `before` and `after`. Only the distance from this range counts as skew.
       skewMs = before > now ? before - now : Math.min(after - now, 0)
       if (!agrees()) throw new ClockSkewError(skewMs)
       return { now: () => now }

@@ -11,7 +11,7 @@ test.each([
     [Buffer.alloc(0), null, Buffer.from([0, 255, 0x5c, 0x22]), null],
   ],
   ['many parts', Array.from({ length: 1_000 }, (_, index) => Buffer.alloc(index, index))],
-])('encodes %s', async (_what, parts: (Buffer | null)[]) => {
+])('the driver encodes a PostgreSQL array of %s', async (_what, parts: (Buffer | null)[]) => {
   const database = await migratedDatabase()
   const found = await database.sql<{ part: Buffer | null }>(
     'select part from unnest($1::bytea[]) with ordinality as u(part, at) order by at',

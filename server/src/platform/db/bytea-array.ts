@@ -6,7 +6,7 @@ const HEAD_BYTES = 20
 
 /**
  * Encodes a one-dimensional `bytea[]` in PostgreSQL's binary format (`array_send`). The driver would send a JavaScript
- * array as text, which takes twice as many bytes and is parsed byte by byte on both sides.
+ * array as text. This takes twice as many bytes, and both sides parse it byte by byte.
  */
 export function byteaArray(parts: readonly (Buffer | null)[]): Buffer {
   const size = parts.reduce((sum, part) => sum + 4 + (part?.length ?? 0), HEAD_BYTES)

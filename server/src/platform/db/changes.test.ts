@@ -30,7 +30,7 @@ async function node(shared?: TestDatabase) {
 const cutListener = `select pg_terminate_backend(pid) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and application_name = 'wardkeep'`
 
-test('receives the topics of other nodes one by one, in order', async () => {
+test('a node receives the topics of other nodes one by one, in order', async () => {
   const { database, changes, heard } = await node()
   heard.length = 0
   await database.sql(
@@ -41,7 +41,7 @@ test('receives the topics of other nodes one by one, in order', async () => {
   await changes.stop()
 })
 
-test('does not notify a subscriber that has unsubscribed', async () => {
+test('a node does not notify a subscriber that has unsubscribed', async () => {
   const { changes, heard } = await node()
   const ended: (Topic | null)[] = []
   const end = changes.subscribe((topic) => void ended.push(topic))
@@ -52,7 +52,7 @@ test('does not notify a subscriber that has unsubscribed', async () => {
   expect(heard).toEqual([null, 'user:1', 'user:2'])
 })
 
-test('notifies all subscribers on this node immediately', async () => {
+test('a node notifies all its own subscribers immediately', async () => {
   const { changes, heard } = await node()
   const second: (Topic | null)[] = []
   changes.subscribe((topic) => void second.push(topic))
@@ -63,7 +63,7 @@ test('notifies all subscribers on this node immediately', async () => {
   await changes.stop()
 })
 
-test('notifies the other subscribers and keeps listening when one throws', async () => {
+test('a node notifies the other subscribers, and keeps listening, when one throws', async () => {
   const { database, changes, heard } = await node()
   const late: (Topic | null)[] = []
   changes.subscribe(() => {
@@ -80,13 +80,13 @@ test('notifies the other subscribers and keeps listening when one throws', async
   ])
 })
 
-test('reports everything as stale when it starts listening', async () => {
+test('a node reports all cached values as outdated when it starts listening', async () => {
   const { changes, heard } = await node()
   expect(heard).toEqual([null])
   await changes.stop()
 })
 
-test('is not trusted after losing its listener, and reports everything as stale on reconnecting', async () => {
+test('a node is not trusted after it loses its listener, and reports all cached values as outdated once it has reconnected', async () => {
   const { database, changes, heard, trusts } = await node()
   for (let round = 0; round < 2; round++) {
     heard.length = 0
@@ -100,7 +100,7 @@ test('is not trusted after losing its listener, and reports everything as stale 
   await changes.stop()
 })
 
-test('keeps its server and drops no cached values if the address still leads to that server', async () => {
+test('a node keeps its server and cached values if the address still leads to that server', async () => {
   const { changes, heard } = await node()
   const server = changes.server()
   heard.length = 0
@@ -109,7 +109,7 @@ test('keeps its server and drops no cached values if the address still leads to 
   expect([changes.server(), changes.trusted(), heard]).toEqual([server, true, []])
 })
 
-test('keeps trusting its last server while the listener is disconnected', async () => {
+test('a node keeps its last server while the listener is disconnected', async () => {
   const { database, changes, trusts } = await node()
   const server = changes.server()
   await database.sql(cutListener)
@@ -119,7 +119,7 @@ test('keeps trusting its last server while the listener is disconnected', async 
   expect(changes.server()).toEqual(server)
 })
 
-test('trusts a heartbeat for 900 ms from the time it was requested', async () => {
+test('a node trusts a heartbeat for 900 ms after it was requested', async () => {
   const { changes, trusts } = await node()
   // Uses whole milliseconds, because sums of fractions are not exact.
   let now = Math.ceil(performance.now())
@@ -127,7 +127,7 @@ test('trusts a heartbeat for 900 ms from the time it was requested', async () =>
   onTestFinished(() => clock.mockRestore())
   now += 900
   expect(changes.trusted()).toBe(false)
-  // Waits for a heartbeat that is requested and received while the clock stands still.
+  // Waits for a heartbeat that is sent and received while the clock stands still.
   await trusts()
   now += 899
   expect(changes.trusted()).toBe(true)
@@ -135,7 +135,7 @@ test('trusts a heartbeat for 900 ms from the time it was requested', async () =>
   expect(changes.trusted()).toBe(false)
 })
 
-test('is not trusted while the database is unreachable', async () => {
+test('a node is not trusted while the database is unreachable', async () => {
   const address = { host: '127.0.0.1', port: 1, user: 'nobody', database: 'nothing' }
   const tried: string[] = []
   const log = {
@@ -153,7 +153,7 @@ test('is not trusted while the database is unreachable', async () => {
   expect(changes.trusted()).toBe(false)
 })
 
-test('closes its connection and is not trusted after a stop', async () => {
+test('a node closes its connection and is not trusted after it stops', async () => {
   const { database, changes } = await node()
   await changes.stop()
   expect(changes.trusted()).toBe(false)
@@ -165,7 +165,7 @@ test('closes its connection and is not trusted after a stop', async () => {
   })
 })
 
-test('leaves no connection open if it is stopped during a reconnect', async () => {
+test('a node leaves no connection open if it stops during a reconnect', async () => {
   const database = await migratedDatabase()
   const proxy = await proxyTo(database)
   let connected = 0
@@ -193,8 +193,8 @@ test('leaves no connection open if it is stopped during a reconnect', async () =
   })
 })
 
-describe('a notification of work', () => {
-  /** Collects what is sent over the channel. `until` waits for a given notification. */
+describe('a notification about new work', () => {
+  /** Collects the notifications that are sent over the channel. `until` waits for a given notification. */
   async function overheard(database: TestDatabase) {
     const sent: string[] = []
     const listener = listenerClient(database.address)
@@ -225,7 +225,7 @@ describe('a notification of work', () => {
     there.changes.notify('due')
     expect(there.heard).toEqual(['journal', 'due'])
     await until('the answer has come', () => here.heard.includes('due') || undefined)
-    // A notification from this node to itself would have arrived before the other node's response.
+    // A notification from this node to itself would have arrived before the response of the other node.
     expect(here.heard).toEqual(['journal', 'due'])
   })
 
@@ -286,7 +286,7 @@ describe('a notification of work', () => {
     expect(heard).toEqual(['journal', 'due'])
   })
 
-  test('is still sent if the node stops right after it', async () => {
+  test('is sent even if the node stops immediately afterwards', async () => {
     const { database, changes } = await node()
     const channel = await overheard(database)
     changes.notify(marked('first'))

@@ -1,6 +1,6 @@
 /**
- * Notifies every node of changes: this node immediately, the others within milliseconds by LISTEN/NOTIFY. A NOTIFY is
- * sent after its commit and may be lost. Each commit therefore also stores the topics it invalidates as rows, which
+ * Notifies every node of changes: this node immediately, and the others within milliseconds by LISTEN/NOTIFY. A NOTIFY
+ * is sent after the commit and may be lost. Each commit therefore also stores the topics it invalidates as rows, which
  * every heartbeat reads. Caches must not be trusted while `trusted()` is false. Workers also poll for work.
  */
 import type pg from 'pg'
@@ -20,7 +20,7 @@ import { openReferenceServer, type ServerCheck } from './reference-server.ts'
 import type { Topic } from './topics.ts'
 import { closeClient, type VerifiedClient } from './verified-client.ts'
 
-/** Logged when the role may not read the identifier of the cluster. */
+/** Logged if the role may not read the identifier of the cluster. */
 const UNNAMED =
   'The role wardkeep_app may not execute pg_control_system(), so database servers are distinguished by timeline and start time only. Grant it the privilege.'
 
@@ -42,7 +42,7 @@ export interface Changes {
    * Records the id of a transaction that this node committed. The next heartbeat then skips the transaction's topics.
    */
   acknowledge(xid: string): void
-  /** Returns whether this node has received all changes that other nodes committed until less than a second ago. */
+  /** Returns whether this node has received every change that other nodes committed, up to less than a second ago. */
   trusted(): boolean
   /** Returns the milliseconds since the listener's last heartbeat, or since the start if there was none. */
   silentMs(): number
@@ -53,20 +53,22 @@ export interface Changes {
   isInMaintenance(tenantId: number | null): boolean
   /**
    * The server that this node listens to, or listened to last. The node uses only this server's data. Undefined until
-   * the node has listened to a server. Null while a new server is checked, when no server may acknowledge a commit.
+   * the node has listened to a server. Null while a new server is checked. No server may acknowledge a commit in that
+   * time.
    */
   server(): ServerIdentity | null | undefined
   /** Registers the check that a new server must pass before this node uses it. */
   checkServers(check: ServerCheck): void
   /**
-   * Makes the listener check which server the address leads to, and move there if it is a different one. Resolves when
-   * the check has finished or failed. Concurrent callers share a check. Checks start at least 300 ms apart.
+   * Makes the listener check which server is at the address. If it is a different server, the listener moves there.
+   * Resolves when the check has finished or failed. Concurrent callers share a check. Checks start at least 300 ms
+   * apart.
    */
   recheck(): Promise<void>
   stop(): Promise<void>
 }
 
-/** An implementation for the only process on a database, which neither sends nor receives notifications. */
+/** An implementation for the only process on a database. It neither sends nor receives notifications. */
 export const alone: Changes = {
   subscribe: () => () => undefined,
   invalidate: () => undefined,
@@ -81,7 +83,7 @@ export const alone: Changes = {
   stop: async () => undefined,
 }
 
-/** Starts listening, and retries while the database is away. */
+/** Starts listening. Retries while the database is unavailable. */
 export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
   const reference = openReferenceServer(clock)
@@ -136,7 +138,8 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
     heartbeat = first
     own.clear()
     aliveAt = asked
-    // Commits before the first snapshot were not received, so every cached value may be stale.
+    // All cached values may be outdated, because this node has received no notification of commits before the first
+    // snapshot.
     invalidate([null])
     log.info({ server }, 'change listener connected')
     if (server.systemId === null) log.warn({}, UNNAMED)
@@ -180,9 +183,9 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
     const asked = clock.monotonic()
     const read = [...own]
     try {
-      // Notifications that the server queued before the heartbeat's response arrive before it.
+      // Notifications that the server queued before its response to the heartbeat arrive before that response.
       const found = await withDeadline(readHeartbeat(listener, heartbeat?.snapshot, own), TRUST_MS)
-      // The response proves nothing about a newer listener.
+      // Ignores the response, because it does not concern the newer listener.
       if (client !== listener) return
       heartbeat = found
       // This heartbeat covers these transactions, so the next heartbeat does not return them.
@@ -222,7 +225,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
     trusted: () => client !== undefined && clock.monotonic() - aliveAt < TRUST_MS,
     async stop() {
       stopped = true
-      // Waits for a reconnect in progress, which would otherwise leave its connection open.
+      // Waits for a running reconnect, which would otherwise leave its connection open.
       await beats.stop()
       await rechecking
       await notifier.stop()
@@ -232,7 +235,10 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
   }
 }
 
-/** Splits a notification into topics and transaction ids. Nodes of older releases send several topics in one. */
+/**
+ * Splits a notification into topics and transaction ids. A notification from a node of an older release may contain
+ * several topics.
+ */
 function readPayload(payload: string): [Topic[], string[]] {
   const words = payload.split(' ')
   const isNumber = (word: string) => /^\d+$/.test(word)
@@ -253,7 +259,9 @@ function callAll(
       )
 }
 
-/** Logs failed heartbeats, except for lost connections, which are logged elsewhere. The next heartbeat retries. */
+/**
+ * Logs failed heartbeats, except those of lost connections, which are logged elsewhere. The next heartbeat tries again.
+ */
 const logFailedBeats = (log: Logger) => (error: unknown, previous: unknown) => {
   if (error instanceof ServerRefused && !(previous instanceof ServerRefused))
     log.warn({ err: error }, 'database server rejected')

@@ -1,8 +1,8 @@
 /**
- * Caches database values on a node without serving stale ones (decision 0023). A commit drops the stale values
- * immediately on this node, and by notification on the others. If a value changes while it is loading, the callers that
- * asked before the change still receive it, but it is not cached. While notifications may be missed, the cache is
- * bypassed.
+ * Caches database values on a node without serving outdated ones (decision 0023). A commit drops the outdated values
+ * immediately on this node, and by notification on the others. If a value changes during its load, callers that
+ * requested it before the change still receive the loaded value, but the cache does not store it. While notifications
+ * may be missed, the cache is not used.
  */
 import {
   type CachedValue,
@@ -24,18 +24,21 @@ export interface CacheCounts {
 }
 
 export interface CoherentCache<K, V> {
-  /** Returns the tenant's value, or undefined if there is none. Returns a cached value without a promise. */
+  /**
+   * Returns the tenant's value, or undefined if there is none. Returns a cached value directly, and otherwise a
+   * promise.
+   */
   get(tenantId: number, key: K): V | Promise<V | undefined>
   /**
-   * Loads all keys of the tenant that are not cached, in one load that counts neither as a hit nor as a miss. Returns
-   * the keys that exist, cached or loaded.
+   * Loads all keys of the tenant that are not cached, with a single load. The load counts neither as a hit nor as a
+   * miss. Returns the keys that exist.
    */
   warm(tenantId: number, keys: readonly K[], load: LoadMany<K, V>): Promise<ReadonlySet<K>>
   /** Drops the expired values of one tenant, or of all tenants if null. Returns the number of dropped values. */
   dropExpired(tenantId: Scope): number
   /** Returns whether a trusted value is cached for the tenant, or for any tenant if null. */
   has(tenantId: Scope, key: K): boolean
-  /** Returns the cached value, trusted or not. The lookup is not counted. */
+  /** Returns the cached value, even if it is not trusted. The lookup is not counted. */
   peek(tenantId: number, key: K): V | undefined
   /** Iterates over all cached values. Changes during the iteration are allowed. */
   all(): Iterator<CachedValue<K, V>, void>
@@ -47,13 +50,16 @@ export interface CoherentCache<K, V> {
 export type LoadMany<K, V> = (tenantId: number, keys: readonly K[]) => Promise<ReadonlyMap<K, V>>
 
 export interface CoherentCacheOptions<K, V> extends Omit<FairLruOptions<V>, 'onGone'> {
-  /** Reads the committed value. @returns undefined, which is not cached, if there is none */
+  /**
+   * Reads the committed value.
+   * @returns undefined if there is no value. The cache does not store undefined.
+   */
   load(tenantId: number, key: K): Promise<V | undefined>
   /** Returns whether to cache a value. By default, all values are cached. */
   isKept?(value: V): boolean
   /** Returns the key that a topic names, or undefined for topics of another kind. */
   keyOf(topic: ParsedTopic): K | undefined
-  /** Returns the topics that invalidate a value, besides those of its key and its tenant. */
+  /** Returns further topics that invalidate a value, in addition to those of its key and its tenant. */
   labelsOf(value: V): Topic[]
   /** The kinds of the topics that `labelsOf` returns. */
   labelKinds: readonly string[]
@@ -68,7 +74,7 @@ export function coherentCache<K extends string | number, V>(
   const { load, isKept = () => true, keyOf, labelKinds, tenantKinds } = options
   const counts = new Map<number, CacheCounts>()
   const values = fairLru<K, V>({ ...options, onGone: count })
-  // The key includes the tenant, so a tenant never joins the load of another tenant.
+  // The key contains the tenant, so a tenant never shares the load of another tenant.
   const loads = flights<string, V | undefined>()
 
   changes.subscribe((topic) => {
@@ -92,7 +98,7 @@ export function coherentCache<K extends string | number, V>(
       loads.voidIf((flight) => flight.startsWith(`${parsed.number}/`))
       values.dropTenant(parsed.number)
     } else if (labelKinds.includes(parsed.kind)) {
-      // Discards all loads, because the labels of values that are still loading are unknown.
+      // Discards all running loads, because the labels of their values are not known yet.
       loads.voidIf(() => true)
       values.dropLabelled(topic)
     }
@@ -123,7 +129,7 @@ export function coherentCache<K extends string | number, V>(
       const cold = keys.filter((key) => !values.has(tenantId, key))
       const needed: K[] = []
       let begun: ReturnType<typeof loadMany> | undefined
-      // Loads the keys that no other caller is loading, after all of them have been collected.
+      // Collects the keys that no other caller is loading, and then loads them together.
       const one = (key: K) => async () => {
         needed.push(key)
         begun ??= Promise.resolve().then(() => loadMany(tenantId, needed))

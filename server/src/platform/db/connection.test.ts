@@ -9,7 +9,7 @@ import { listenerClient, openPool, openWorkerPool, ownerClient } from './connect
 import { problemOf } from './failures.ts'
 import { closeClient } from './verified-client.ts'
 
-test('ignores an application name, limits, a role and a pool size in the URL', async () => {
+test('the service ignores an application name, time limits, a role and a pool size in the database URL', async () => {
   const database = await migratedDatabase()
   const asked = new URLSearchParams({
     application_name: 'clinic',
@@ -48,7 +48,7 @@ test('ignores an application name, limits, a role and a pool size in the URL', a
   }
 })
 
-test('sends keepalives on an owner connection, and survives losing the connection', async () => {
+test('the service sends keepalives on an owner connection, and survives the loss of that connection', async () => {
   const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive')
   onTestFinished(() => keepAlive.mockRestore())
   const database = await migratedDatabase()
@@ -67,19 +67,22 @@ test('sends keepalives on an owner connection, and survives losing the connectio
 test.each([
   ['requests', openPool, 33_000],
   ['jobs', openWorkerPool, 121_000],
-])('reports a silent connection of %s as an unreachable database', async (_, open, silentMs) => {
-  const proxy = await proxyTo(await migratedDatabase())
-  const pool = endingPool(open({ url: proxy.url }, 1))
-  await pool.query('select 1')
-  proxy.stall()
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const failed = pool.query('select 1').catch((error) => error)
-  await vi.advanceTimersByTimeAsync(silentMs)
-  expect(problemOf(await failed)?.code).toBe('database_away')
-})
+])(
+  'the service reports a silent connection of %s as an unreachable database',
+  async (_, open, silentMs) => {
+    const proxy = await proxyTo(await migratedDatabase())
+    const pool = endingPool(open({ url: proxy.url }, 1))
+    await pool.query('select 1')
+    proxy.stall()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const failed = pool.query('select 1').catch((error) => error)
+    await vi.advanceTimersByTimeAsync(silentMs)
+    expect(problemOf(await failed)?.code).toBe('database_away')
+  },
+)
 
-test('closes a connection after 5 s if its server never acknowledges the close', async () => {
+test('the service closes a connection after 5 s if its server never acknowledges the close', async () => {
   const silent = createServer({ allowHalfOpen: true }, (socket) => void socket.resume())
   await once(silent.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void silent.close())

@@ -46,27 +46,33 @@ function base(
   }
 }
 
-/** Longer than the server's statement timeout, so only a connection that has gone silent reaches this limit. */
+/**
+ * The time limit of a query on the client side. It is longer than the server's statement timeout, so only an
+ * unresponsive connection reaches it.
+ */
 const SILENT_MS = 32_000
-/** Longer than SILENT_MS: jobs send several statements as one message, and the server's timeout applies to each. */
+/**
+ * The client-side time limit of a query for jobs. It is longer than SILENT_MS, because jobs send several statements as
+ * one message and the server applies its timeout to each of them.
+ */
 const JOBS_SILENT_MS = 120_000
 
 /** The settings of every connection that serves requests or jobs. */
 const LIMITS: SessionSettings = {
-  // Comes first, because a limit of a role or a URL applies until this one replaces it.
+  // Must be the first setting. Until it is applied, a limit of a role or a URL would apply.
   statement_timeout: '30s',
   lock_timeout: '10s',
   idle_in_transaction_session_timeout: '1min',
   timezone: 'UTC',
   jit: 'off',
-  // Pages are in memory or on flash, not on the spinning disks that the default assumes. With the default, PostgreSQL
-  // reads a tenant's first page by scanning the index of all ids, past other tenants' users.
+  // Suits pages in memory or on flash, while the default assumes spinning disks. With the default, PostgreSQL would
+  // find a tenant's first page by scanning the index of all ids, including those of other tenants.
   random_page_cost: '1.1',
 }
 
 /**
- * Settings of work without a time limit. A role, a database or a URL may set limits for other programs, which would
- * abort a migration or a backup. Each connection therefore sets its own limits.
+ * Settings of work without a time limit. Limits that a role, a database or a URL sets for other programs would abort a
+ * migration or a backup. Each connection therefore sets its own limits.
  */
 const UNLIMITED: SessionSettings = {
   statement_timeout: '0',
@@ -93,28 +99,31 @@ export function replicaClient(address: DatabaseAddress): PgConnection {
 
 /**
  * Returns a dedicated connection for LISTEN, as the application role. A short lock timeout ends a NOTIFY that waits for
- * its lock, so that heartbeats are not delayed. Commits on this connection do not wait for a standby.
+ * a lock, so that it does not delay heartbeats. Commits on this connection do not wait for a standby.
  */
 export function listenerClient(address: DatabaseAddress): VerifiedClient {
   const settings: SessionSettings = {
     ...UNLIMITED,
     lock_timeout: '300ms',
     synchronous_commit: 'off',
-    // Makes heartbeats find their few rows by index, even if the planner's statistics are missing or outdated.
+    // With this setting, heartbeats find their few rows by index, even if the planner's statistics are missing or
+    // outdated.
     enable_seqscan: 'off',
     role: APP_ROLE,
   }
   return new VerifiedClient(base(address, settings))
 }
 
-/** Returns a plain connection. It leaves the session's settings alone and accepts any server at the address. */
+/** Returns a plain connection. It does not change the session's settings, and accepts any server at the address. */
 export function plainClient(address: DatabaseAddress): pg.Client {
   const client = new HostClient({ ...base(address, {}), query_timeout: AWAY_MS })
   client.on('error', () => undefined)
   return client
 }
 
-/** Opens the pool for requests. Statements are pipelined, so opening a transaction costs no extra round trip. */
+/**
+ * Opens the pool for requests. Statements are pipelined, so that opening a transaction costs no additional round trip.
+ */
 export function openPool(address: DatabaseAddress, size: number): pg.Pool {
   return verifiedPool({
     ...base(address, { ...LIMITS, role: APP_ROLE }),
@@ -131,8 +140,8 @@ export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool 
 }
 
 /**
- * Creates a pool of verified clients. The pool passes its options on to each connection, which the driver's types do
- * not declare.
+ * Creates a pool of verified clients. The pool passes its options to each connection, although the driver's types do
+ * not declare this.
  */
 const verifiedPool = (options: VerifiedClientConfig & pg.PoolConfig): pg.Pool =>
   new pg.Pool({

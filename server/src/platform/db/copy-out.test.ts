@@ -27,7 +27,7 @@ async function read(query: string): Promise<string> {
 
 const isThere = async () => (await client.query('select 1 as one')).rows
 
-test('reads rows of every width and no rows, and then runs another statement', async () => {
+test('a COPY query returns rows of any width, and the connection can then run another statement', async () => {
   const widths = [0, 1, 300, 7_000, 70_000, 3_000_000]
   const expected = widths
     .flatMap((width) => Array.from({ length: 20 }, (_, turn) => `${turn}\t${'x'.repeat(width)}\n`))
@@ -40,18 +40,18 @@ test('reads rows of every width and no rows, and then runs another statement', a
   expect(await isThere()).toEqual([{ one: 1 }])
 })
 
-test('reads a hundred thousand narrow rows whose messages are split anywhere', async () => {
+test('a COPY query returns a hundred thousand short rows, wherever network packets split them', async () => {
   const expected = Array.from({ length: 100_000 }, (_, id) => `${id}\t\\N\n`).join('')
   expect(await read('select id, null from generate_series(0, 99999) as id')).toBe(expected)
 })
 
-test('runs several statements in order when they are sent together', async () => {
+test('a COPY connection runs several statements in order that are sent at once', async () => {
   const all = [1, 2, 3].map((one) => read(`select ${one} from generate_series(1, 1000)`))
   const lines = (await Promise.all(all)).map((text) => new Set(text.trim().split('\n')))
   expect(lines).toEqual([new Set(['1']), new Set(['2']), new Set(['3'])])
 })
 
-test('does not mistake notices between rows for rows', async () => {
+test('a COPY query ignores server notices between rows', async () => {
   await client.query(`create function pg_temp.told(id int) returns int language plpgsql
     as $$ begin raise notice 'row %', id; return id; end $$`)
   const expected = Array.from({ length: 500 }, (_, id) => `${id}\n`).join('')
@@ -61,12 +61,15 @@ test('does not mistake notices between rows for rows', async () => {
 test.each([
   ['at the start', 'select nothing from nowhere', /nowhere/],
   ['after some rows', 'select 1 / (90000 - id) from generate_series(1, 100000) as id', /division/],
-])('throws an error %s and keeps the connection usable', async (_, query, message) => {
-  await expect(read(query)).rejects.toThrow(message)
-  expect(await isThere()).toEqual([{ one: 1 }])
-})
+])(
+  'a COPY query throws an error that occurs %s, and keeps the connection usable',
+  async (_, query, message) => {
+    await expect(read(query)).rejects.toThrow(message)
+    expect(await isThere()).toEqual([{ one: 1 }])
+  },
+)
 
-test('throws if the connection is lost or ended while reading', async () => {
+test('a COPY query throws if the connection is lost or closed during the read', async () => {
   const endless = `copy (select repeat('x', 1000) from generate_series(1, 5000) a, generate_series(1, 5000) b) to stdout`
   const rows = copyOut(client, endless)
   await rows.next()

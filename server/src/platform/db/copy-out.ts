@@ -9,16 +9,16 @@ import type { PgConnection } from './connection.ts'
 
 const code = (letter: string) => letter.charCodeAt(0)
 const ROWS = code('d')
-/** Types of messages that are skipped: the start of the rows, and notices between rows. */
+/** The types of messages that are skipped: the start of the rows, and notices between rows. */
 const PASSED_OVER: readonly number[] = ['H', 'N', 'S', 'A'].map(code)
 /** Message header: type and length. */
 const HEAD_BYTES = 5
-/** The number of chunks to buffer, so that the socket keeps reading while the consumer works. */
+/** The number of chunks to buffer. The socket can then be read while the consumer works. */
 const AHEAD = 4
 
 /**
- * Runs `copy … to stdout`. A yielded buffer is valid until the next one is requested. A connection whose rows are not
- * read to the end can no longer be used.
+ * Runs `copy … to stdout`. A yielded buffer is valid until the next one is requested. If the rows are not read to the
+ * end, the connection can no longer be used.
  * @throws the database's error
  */
 export async function* copyOut(client: PgConnection, text: string): AsyncGenerator<Buffer> {
@@ -34,7 +34,7 @@ export async function* copyOut(client: PgConnection, text: string): AsyncGenerat
   }
 }
 
-/** Builds a statement that receives the socket's data in place of the driver while rows arrive. */
+/** Builds a statement that receives the socket's data instead of the driver while rows arrive. */
 function statement(text: string) {
   const chunks: Buffer[] = []
   let socket: Duplex | undefined
@@ -100,8 +100,8 @@ function statement(text: string) {
 }
 
 /**
- * Returns a function that compacts the rows of each chunk in place. When a message of another kind arrives, it returns
- * that message and all later data as `rest`.
+ * Returns a function that compacts the rows of each chunk in place. If a message of another kind arrives, the function
+ * returns that message and all later data as `rest`.
  */
 function openMessages() {
   const head = Buffer.alloc(HEAD_BYTES)

@@ -1,4 +1,4 @@
-/** The meaning of the driver's errors for the caller. */
+/** How errors of the driver are interpreted for the caller. */
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { PROBLEMS } from '../../lib/problems.ts'
@@ -18,7 +18,7 @@ const CONFLICTS = { users__email: 'email_taken', tenants__subdomain: 'subdomain_
 
 const thrown = (fields: object, message = 'x') => Object.assign(new Error(message), fields)
 
-describe('a violated constraint', () => {
+describe('an error for a violated constraint', () => {
   test.each([
     ['23505', 'users__email', 'email_taken'],
     ['23505', 'tenants__subdomain', 'subdomain_taken'],
@@ -31,7 +31,7 @@ describe('a violated constraint', () => {
   })
 })
 
-describe('a database that is away', () => {
+describe('an error of an unreachable database', () => {
   test.each([
     '08000',
     '08006',
@@ -64,7 +64,7 @@ describe('a database that is away', () => {
   })
 
   test.each([new DatabaseTimeout('late'), new DatabaseSilent()])(
-    'is recognized after %s',
+    'becomes a 503 with Retry-After after %s',
     (error) => {
       expect(problemOf(error)).toMatchObject({ code: 'database_away', retryAfter: 2 })
       expect(isDatabaseFailure(new Error('a job failed', { cause: error }))).toBe(true)
@@ -72,9 +72,9 @@ describe('a database that is away', () => {
   )
 })
 
-describe('a server that cannot write', () => {
+describe('an error of a database that cannot write', () => {
   test.each(['53000', '53100', '53200', '58000', '58030', '25006'])(
-    'with the code %s becomes a 503 with Retry-After and has written nothing',
+    'with the code %s becomes a 503 with Retry-After, and nothing was written',
     (code) => {
       const error = Object.assign(new pg.DatabaseError('x', 1, 'error'), { code })
       expect(problemOf(error)).toMatchObject({ code: 'database_away', status: 503, retryAfter: 2 })
@@ -84,7 +84,7 @@ describe('a server that cannot write', () => {
   )
 })
 
-describe('a lost race', () => {
+describe('an error of a transaction that lost a race', () => {
   test.each(['40P01', '40001'])(
     'with code %s is retryable, and becomes "busy" after the last retry',
     (code) => {
@@ -93,14 +93,14 @@ describe('a lost race', () => {
     },
   )
 
-  test('against a table change is retryable, unlike an unsupported feature', () => {
+  test('with a concurrent table change is retryable, but an unsupported feature is not', () => {
     const outdated = thrown({ code: '0A000' }, 'cached plan must not change result type')
     expect(isRetryable(outdated)).toBe(true)
     expect(problemOf(outdated)).toMatchObject({ code: 'busy', status: 503 })
     expect(isRetryable(thrown({ code: '0A000' }, 'not supported'))).toBe(false)
   })
 
-  test('against a deleted data key or with outdated knowledge is retryable', () => {
+  test('with a deleted data key or outdated cached values is retryable', () => {
     const gone = thrown({ code: '23503', constraint: 'second_factors__data_key' })
     for (const error of [gone, new Outpaced('a key is not known yet')]) {
       expect(isRetryable(error)).toBe(true)
@@ -110,13 +110,13 @@ describe('a lost race', () => {
     expect(isKeyGone(thrown({ code: '23503', constraint: 'users__department' }))).toBe(false)
   })
 
-  test('for a lock becomes "busy" and is not retryable', () => {
+  test('while waiting for a lock becomes "busy", and is not retryable', () => {
     expect(isRetryable(thrown({ code: '55P03' }))).toBe(false)
     expect(problemOf(thrown({ code: '55P03' }))).toMatchObject({ code: 'busy', status: 503 })
   })
 })
 
-test('asks the caller to narrow a query that timed out, and does not retry it', () => {
+test('the service asks the caller to narrow a query that timed out, and does not retry the query', () => {
   const error = thrown({ code: '57014' }, 'canceling statement due to statement timeout')
   expect(isRetryable(error)).toBe(false)
   expect(problemOf(error)).toMatchObject({ code: 'busy', status: 503, retryAfter: 1 })
@@ -129,11 +129,11 @@ test.each([
   thrown({ code: '23502', constraint: 'x' }),
   thrown({ code: '108006' }),
   new TypeError('Cannot read properties of undefined'),
-])('returns undefined for an unexpected error: %s', (error) => {
+])('problemOf() returns undefined for an unexpected error: %s', (error) => {
   expect(problemOf(error)).toBeUndefined()
 })
 
-test('hides the details of a driver error from the caller', () => {
+test('the service hides the details of a driver error from the caller', () => {
   const error = thrown(
     { code: '23505', constraint: 'users__email', detail: 'Key (email)=(a@b.c) already exists.' },
     'duplicate key value violates unique constraint "users__email"',

@@ -18,7 +18,9 @@ export class ServerRefused extends Error {
   override name = 'ServerRefused'
 }
 
-/** Thrown if the listener moved to another server during the work. Results of the old server must be discarded. */
+/**
+ * Thrown if the listener moved to another server during the work. The results from the old server must be discarded.
+ */
 export class ServerMoved extends ServerRefused {
   override name = 'ServerMoved'
 
@@ -28,8 +30,8 @@ export class ServerMoved extends ServerRefused {
 }
 
 /**
- * Returns the `ServerRefused` among an error and its causes, or undefined. Ignores `ServerMoved`, which refuses no
- * server.
+ * Returns the `ServerRefused` among an error and its causes, or undefined. Ignores `ServerMoved`, because it does not
+ * mean that a server was refused.
  */
 export function serverRefusalOf(error: unknown): ServerRefused | undefined {
   if (!(error instanceof Error)) return undefined
@@ -56,8 +58,8 @@ function isDatabaseAway(error: unknown): boolean {
 }
 
 /**
- * Errors that database connections raised. Other connections raise the same codes, so a code alone does not show where
- * an error came from.
+ * Errors that database connections raised. Other connections raise errors with the same codes, so the code alone does
+ * not show the origin.
  */
 const ofConnections = new WeakSet<object>()
 
@@ -86,7 +88,7 @@ function isOwnFailure(error: Error): boolean {
 
 /**
  * SQLSTATEs of a server that responds but cannot write: its disk or memory is full, its files are inaccessible, or it
- * is a standby. A transaction with such an error wrote nothing.
+ * is a standby. A transaction with such an error has written nothing.
  */
 const UNWRITABLE = /^(53000|53100|53200|58000|58030|25006)$/
 
@@ -99,7 +101,7 @@ const READ_ONLY = '25006'
 /** Returns whether the server refused to write because it is read-only, so that nothing was written. */
 export const isReadOnly = (error: unknown): boolean => (error as DriverError).code === READ_ONLY
 
-/** SQLSTATEs of a missing or duplicate prepared statement, which mean that another client has used the same session. */
+/** SQLSTATEs of a missing or duplicate prepared statement. They mean that another client has used the same session. */
 const FOREIGN_SESSION = /^(26000|42P05)$/
 
 const isForeignSession = (error: unknown): boolean =>
@@ -115,22 +117,22 @@ export function isAborted(error: unknown): boolean {
 }
 
 /**
- * Returns whether a prepared statement is outdated because a newer release changed its tables. Its connection can never
- * run the statement again.
+ * Returns whether a prepared statement is outdated because a newer release has changed its tables. Its connection can
+ * then never run the statement again.
  */
 export function isOutdated(error: unknown): boolean {
   const { code, message } = error as DriverError
   return code === '0A000' && message.includes('cached plan must not change result type')
 }
 
-/** Thrown if a transaction wrote nothing, because its work failed or COMMIT returned ROLLBACK. */
+/** Thrown if a transaction has written nothing, because its work failed or COMMIT returned ROLLBACK. */
 export class RolledBack extends Error {
   constructor(options?: ErrorOptions) {
     super('the transaction was rolled back', options)
   }
 }
 
-/** Returns whether nothing of a transaction was written: the server refused it, or the commit was never sent. */
+/** Returns whether a transaction has written nothing, because the server refused it or the commit was never sent. */
 export function isUndone(error: unknown): boolean {
   const isRefused = error instanceof pg.DatabaseError && !isDatabaseAway(error)
   return isRefused || error instanceof RolledBack || error instanceof Problem
@@ -139,15 +141,13 @@ export function isUndone(error: unknown): boolean {
 /** Thrown by work that relied on outdated cached data. The transaction then runs again. */
 export class Outpaced extends Error {}
 
-/**
- * Returns whether a write used a data key that does not exist, or no longer exists (the foreign key of `seal` in 0004).
- */
+/** Returns whether a write used a data key that never existed or was deleted (the foreign key of `seal` in 0004). */
 export function isKeyGone(error: unknown): boolean {
   const { code, constraint } = error as DriverError
   return code === FOREIGN_KEY && (constraint?.endsWith('__data_key') ?? false)
 }
 
-/** Returns whether maintenance mode refused the work, which may be retried later. */
+/** Returns whether maintenance mode refused the work. The work may be retried later. */
 export function isResting(error: unknown): error is Problem {
   return error instanceof Problem && error.code === 'restoring'
 }

@@ -1,4 +1,7 @@
-/** The first message of a connection: which server responds, whether it is usable, and whether settings are kept. */
+/**
+ * The first message of a connection. It shows which server responds, whether the server is usable, and whether the
+ * connection keeps its settings.
+ */
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -17,13 +20,13 @@ async function introduction(database: TestDatabase) {
   return client.introduction
 }
 
-/** Responds to the first message with this row. */
+/** Returns a client that responds to the first message with this row. */
 const answering = (row: object) =>
   ({ query: async () => [{ rows: [] }, { rows: [row] }] }) as unknown as pg.Client
 
 const WELL = { is_standby: false, is_read_only: false, role: 'wardkeep_app' }
 
-test('identifies the server and the connection', async () => {
+test('the connection check identifies the server and the connection in the first message', async () => {
   const database = await migratedDatabase()
   const [one, other] = [await introduction(database), await introduction(database)]
   expect(isSameServer(one.server, other.server)).toBe(true)
@@ -40,15 +43,19 @@ test('identifies the server and the connection', async () => {
 test.each([
   ['a standby', { is_standby: true, is_read_only: true }, 'The database server is a standby'],
   ['a read-only server', { is_read_only: true }, 'The database server is read-only'],
-  ['other settings', { role: 'postgres' }, 'role is postgres instead of wardkeep_app'],
-])('refuses %s', async (_, row, sentence) => {
+  [
+    'a server that did not apply the requested settings',
+    { role: 'postgres' },
+    'role is postgres instead of wardkeep_app',
+  ],
+])('the connection check refuses a connection to %s', async (_, row, sentence) => {
   const refused = introduce(answering({ ...WELL, ...row }), { settings: { role: 'wardkeep_app' } })
   await expect(refused).rejects.toThrow(sentence)
   await expect(refused).rejects.toBeInstanceOf(ServerRefused)
   expect(problemOf(await refused.catch((error) => error))?.code).toBe('database_away')
 })
 
-test('accepts a standby if the connection only reads', async () => {
+test('the connection check accepts a standby if the connection only reads', async () => {
   const standby = { ...WELL, is_standby: true, is_read_only: true, timeline: '' }
   const settings = { role: 'wardkeep_app' }
   const accepted = await introduce(answering(standby), { settings, acceptsReadOnly: true })
@@ -60,7 +67,7 @@ test('accepts a standby if the connection only reads', async () => {
   await expect(unkept).rejects.toBeInstanceOf(ServerRefused)
 })
 
-test('works without the privilege to read the cluster identifier, and logs the missing privilege', async () => {
+test('the connection check works without the privilege to read the cluster identifier, and logs that it is missing', async () => {
   const database = await migratedDatabase()
   await database.sql('revoke execute on function pg_control_system() from public')
   expect((await introduction(database)).server.systemId).toBeNull()

@@ -9,7 +9,7 @@ export type SessionSettings = Readonly<Record<string, string>>
 export interface ServerIdentity {
   /** The identifier of the cluster; null if the role may not read it. */
   readonly systemId: string | null
-  /** The timeline, which increases with each promotion; empty on a standby. */
+  /** The timeline, which increases with each promotion. Empty on a standby. */
   readonly timeline: string
   /** The start of the server in seconds since the epoch, with microseconds. */
   readonly startedAt: string
@@ -18,7 +18,10 @@ export interface ServerIdentity {
 /** The server's response to the first message. */
 export interface Introduction {
   readonly server: ServerIdentity
-  /** The id of the server process that serves the connection. Behind a pooler, the driver knows a different id. */
+  /**
+   * The id of the server process that serves the connection. Behind a pooler, the id that the driver knows is a
+   * different one.
+   */
   readonly pid: number
 }
 
@@ -28,7 +31,7 @@ export const isSameServer = (one: ServerIdentity, other: ServerIdentity): boolea
   one.timeline === other.timeline &&
   one.startedAt === other.startedAt
 
-/** SQL condition: the server cannot write, because it is a standby or its transactions are read-only. */
+/** The SQL condition that the server cannot write, because it is a standby or its transactions are read-only. */
 export const IS_READ_ONLY = `(pg_is_in_recovery() or current_setting('transaction_read_only') = 'on')`
 
 /** Makes the server end a connection and release its locks after a minute of silence from this process. */
@@ -94,9 +97,10 @@ async function query(client: pg.Client, settings: SessionSettings, systemId: str
   const applied = Object.entries({ ...settings, ...KEEPALIVES }).map(
     ([name, value]) => `set ${name} = '${value}'`,
   )
-  // Keepalives are not read back, because the server shows them as 0 on a Unix socket.
+  // Does not check the keepalives, because the server shows them as 0 on a Unix socket.
   const kept = Object.keys(settings).map((name) => `current_setting('${name}') as ${name}`)
-  // Only a primary has a timeline to write to. pg_control_checkpoint() lags after a promotion.
+  // Only a primary has a timeline to which it writes. pg_control_checkpoint() would show it with a delay after a
+  // promotion.
   const identity = `select pg_is_in_recovery() as is_standby,
     current_setting('transaction_read_only') = 'on' as is_read_only,
     ${systemId} as system_id,

@@ -9,9 +9,7 @@ import { findTopicsSince, readTopics } from './invalidations.ts'
 import { FIND_MAINTENANCE } from './maintenance.ts'
 import type { Topic } from './topics.ts'
 
-/**
- * The interval between heartbeats, and the age at which the last heartbeat no longer proves that caches are current.
- */
+/** The interval between heartbeats. A heartbeat that is older than this no longer proves that caches are current. */
 export const HEARTBEAT_MS = 300
 export const TRUST_MS = 900
 
@@ -24,7 +22,7 @@ export interface Heartbeat {
   maintenance: ReadonlySet<number>
 }
 
-// One statement reads the rows and the snapshot, so no commit can fall between them.
+// A single statement reads the rows and the snapshot, so that no commit can happen between them.
 const HEARTBEAT = `select pg_current_snapshot()::text as snapshot, ${IS_READ_ONLY} as is_read_only,
   array(${FIND_MAINTENANCE}) as maintenance, array(${findTopicsSince('$1')}) as topics`
 
@@ -32,7 +30,7 @@ type Row = { snapshot: string; is_read_only: boolean; maintenance: number[]; top
 
 /**
  * Reads a heartbeat.
- * @param since the snapshot of the previous heartbeat on this connection. Without it, no topics are read.
+ * @param since the snapshot of the previous heartbeat on this connection. Without a snapshot, no topics are read.
  * @param own the ids of transactions whose topics this node has already handled
  * @throws ServerRefused if the server can no longer write
  */

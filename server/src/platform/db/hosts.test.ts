@@ -1,7 +1,7 @@
-/** Tests the choice of a host if an address has several. */
+/** Tests which host is chosen if an address has several. */
 import { createServer } from 'node:net'
 import { beforeAll, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { endingPool } from '../../../test/support/database.ts'
 import { query } from '../../../test/support/embedded.ts'
 import { openSwitch, type TcpSwitch } from '../../../test/support/tcp-switch.ts'
@@ -35,7 +35,7 @@ const addressOf = (...ports: number[]) => {
   }
 }
 
-test('skips a host that refuses, one that never responds and a standby', async () => {
+test('a connection with several hosts skips a host that refuses connections, a host that never responds and a standby', async () => {
   const address = addressOf(1, silentPort, standby.port, primary.port)
   for (const open of [ownerClient, listenerClient, plainClient]) {
     const start = performance.now()
@@ -52,14 +52,14 @@ test('skips a host that refuses, one that never responds and a standby', async (
   await requireSessionPooling(address)
 })
 
-test('reports the reason for each host if no host can write', async () => {
+test('a connection with several hosts names the problem of each host if no host can write', async () => {
   const failing = ownerClient(addressOf(1, standby.port)).connect()
   const error = await failing.catch((refused) => refused)
   expect(problemOf(error)?.code).toBe('database_away')
   expect(error.message).toMatch(/127\.0\.0\.1:1: .*ECONNREFUSED.* is a standby/)
 })
 
-test('stops searching if the database does not exist', async () => {
+test('a connection with several hosts stops trying hosts if the database does not exist', async () => {
   const { url } = addressOf(primary.port, standby.port)
   const client = ownerClient({ url: url.replace(/\/[^/]*$/, '/none') })
   await expect(client.connect()).rejects.toMatchObject({ code: '3D000' })
@@ -68,18 +68,21 @@ test('stops searching if the database does not exist', async () => {
 test.each([
   ['ended', (client: HostClient) => void client.end()],
   ['hung up', hangUp],
-])('never connects a client that was %s during the search', async (_, giveUp) => {
-  const found = Promise.withResolvers<{ host: string; port: number }>()
-  const { user, database } = servers.primary
-  const client = new HostClient({ user, database, hosts: { find: () => found.promise } })
-  const failing = client.connect().catch((error) => error)
-  giveUp(client)
-  found.resolve({ host: '127.0.0.1', port: primary.port })
-  expect(problemOf(await failing)?.code).toBe('database_away')
-})
+])(
+  'a connection with several hosts never connects a client that was %s while hosts were tried',
+  async (_, giveUp) => {
+    const found = Promise.withResolvers<{ host: string; port: number }>()
+    const { user, database } = servers.primary
+    const client = new HostClient({ user, database, hosts: { find: () => found.promise } })
+    const failing = client.connect().catch((error) => error)
+    giveUp(client)
+    found.resolve({ host: '127.0.0.1', port: primary.port })
+    expect(problemOf(await failing)?.code).toBe('database_away')
+  },
+)
 
-// Runs last, because the two servers differ afterwards.
-test('switches to a promoted standby and stays with it', async () => {
+// This test runs last, because the two servers differ afterwards.
+test('a connection with several hosts switches to a promoted standby and stays with it', async () => {
   const address = addressOf(primary.port, standby.port)
   const portNow = async () => {
     const client = ownerClient(address)

@@ -5,11 +5,11 @@ import { ServerRefused } from './failures.ts'
 import { introduce } from './first-message.ts'
 
 /**
- * The time limit for probing all hosts. The rest of the connection timeout of 5 s is for connecting to the host that
- * was found.
+ * The time limit for probing all hosts. The rest of the connection timeout of 5 s is for the connection to the host
+ * that was found.
  */
 const SEARCH_MS = 4_000
-/** SQLSTATE classes of refused credentials and of a missing database. All hosts would return the same error. */
+/** SQLSTATE classes of rejected credentials and of a missing database. All hosts would return the same error. */
 const REFUSED = /^(28|3D)/
 
 /** Closes a connection immediately. Pending queries on it fail. */
@@ -18,7 +18,10 @@ export function hangUp(client: pg.Client | pg.PoolClient): void {
   connection.stream.destroy()
 }
 
-/** Returns whether a client was ended or its socket closed. The driver would connect such a client anyway. */
+/**
+ * Returns whether the caller has given up on a client, because the client was ended or its socket closed. The driver
+ * would connect such a client nevertheless.
+ */
 function isGivenUp(client: pg.Client): boolean {
   const { _ending, connection } = client as unknown as {
     _ending: boolean
@@ -29,7 +32,7 @@ function isGivenUp(client: pg.Client): boolean {
 
 export interface Hosts {
   /**
-   * Finds a host that can write, or any host that accepts connections if the caller only reads. Tries the last good
+   * Finds a host that can write. If the caller only reads, finds any host that accepts connections. Tries the last good
    * host first, then the others in order. Concurrent callers share a search.
    * @throws ServerRefused if no host is usable, with the reason for each host
    */
@@ -132,8 +135,8 @@ export class HostClient extends pg.Client {
   }
 
   protected async open(): Promise<pg.Client> {
-    // The driver reads host and port when it connects. A client cannot connect twice, so separate clients probe the
-    // hosts.
+    // The driver reads the host and the port when it connects. A client cannot connect twice, so other clients probe
+    // the hosts.
     if (this.#hosts) Object.assign(this, await this.#hosts.find())
     if (isGivenUp(this)) throw new Error('Connection terminated')
     return super.connect()

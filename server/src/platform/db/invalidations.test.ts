@@ -1,4 +1,4 @@
-/** Invalidations as rows: when each node reads them and when they are deleted. */
+/** Tests invalidations that are stored as rows: when each node reads them, and when they are deleted. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
@@ -14,7 +14,7 @@ import type { Scopes } from './scope.ts'
 import type { Topic } from './topics.ts'
 
 let database: TestDatabase
-/** Commits like a node whose notifications are all lost. */
+/** Database scopes that commit like a node whose notifications are all lost. */
 let db: Scopes
 
 beforeAll(async () => {
@@ -84,8 +84,8 @@ async function reader() {
   }
 }
 
-describe('a node', () => {
-  test('receives the topics of another node within a second even without a notification', async () => {
+describe('a node that reads invalidations', () => {
+  test('finds the topics of another node within a second even without a notification', async () => {
     const received = await listening()
     await invalidate('user:5', 'session:a')
     const committed = performance.now()
@@ -94,7 +94,7 @@ describe('a node', () => {
     expect(received).toEqual(['user:5', 'session:a'])
   })
 
-  test('receives the topics of a transaction that was open during earlier heartbeats exactly once', async () => {
+  test('finds the topics of a transaction that was open during earlier heartbeats exactly once', async () => {
     const received = await listening()
     const open = await openTransaction('user:1')
     for (const topic of ['user:2', 'user:3'] as const) {
@@ -108,7 +108,7 @@ describe('a node', () => {
     expect(received).toEqual(['user:2', 'user:3', 'user:1', 'user:4'])
   })
 
-  test('receives no topics of a transaction that was rolled back', async () => {
+  test('finds no topics of a transaction that was rolled back', async () => {
     const received = await listening()
     const client = await session()
     await client.query(`begin; insert into invalidations (topics) values ('user:1'); rollback`)
@@ -169,7 +169,7 @@ describe('the deletion of old invalidations', () => {
     expect(await recorded()).toEqual(['user:1', 'unread'])
   })
 
-  test('makes a node drop all cached values if it has not read the deleted rows', async () => {
+  test('makes a node drop all cached values if the node has not read the deleted rows', async () => {
     const [suspended, suspendedLater, awake] = [await reader(), await reader(), await reader()]
     await invalidate('user:1')
     expect(await suspendedLater()).toEqual(['user:1'])
@@ -177,17 +177,17 @@ describe('the deletion of old invalidations', () => {
     expect(await awake()).toEqual(['user:1'])
     const next = await deleteOldTopics(db, mark)
     expect(await awake()).toEqual([])
-    // The node missed no topic, but cannot know that.
+    // The node has missed no topic, but it cannot know that.
     expect(await suspendedLater()).toEqual([null])
     await deleteOldTopics(db, next)
     expect(await awake()).toEqual([])
     expect(await suspended()).toEqual([null])
   })
 
-  test('deletes nothing after the server lost the rows, until the next mark', async () => {
+  test('deletes nothing until the next mark if the server has lost rows', async () => {
     const mark = await deleteOldTopics(db, undefined)
     await database.sql('truncate invalidations')
-    // As after a crash, transaction ids start below the id of the mark.
+    // Simulates a state after a crash: transaction ids start below the id of the mark.
     await database.sql(`insert into invalidations (xid, topics) values ('3', 'user:1')`)
     const next = await deleteOldTopics(db, mark)
     expect(await recorded()).toEqual(['user:1'])
@@ -195,7 +195,7 @@ describe('the deletion of old invalidations', () => {
     expect(await recorded()).toEqual(['unread'])
   })
 
-  test('immediately deletes rows that came with the data of another cluster', async () => {
+  test('immediately deletes rows that were copied from another database cluster', async () => {
     const read = await reader()
     await database.sql(`insert into invalidations (xid, topics) values ('9000000000000', 'user:1')`)
     expect(await read()).toEqual(['user:1'])
@@ -216,7 +216,7 @@ describe('the deletion of old invalidations', () => {
   })
 })
 
-test('reads only new rows in a heartbeat, even with many rows and a long transaction', async () => {
+test('a node reads only new rows in a heartbeat, even with many rows and a long transaction', async () => {
   const open = await openTransaction('user:1')
   const client = listenerClient(database.address)
   await client.connect()

@@ -9,8 +9,7 @@ import type { Topic } from './topics.ts'
 const MAX_TOPICS = 10_000
 
 /**
- * The topic that stands for deleted rows. A node that reads this topic has missed those rows, and drops its whole
- * cache.
+ * The topic that replaces deleted rows. A node that reads this topic has missed those rows, and drops its whole cache.
  */
 export const DELETED: Topic = 'unread'
 /** The topics that invalidate all cached values. */
@@ -23,7 +22,7 @@ export const recordTopics = (topics: Iterable<Topic>): string =>
 /**
  * Returns a query for the topics that were committed after an earlier snapshot. Each result is the id of the
  * transaction, a space and the topic.
- * @param snapshot an SQL expression for the earlier snapshot as text. If it is null, the query finds nothing.
+ * @param snapshot an SQL expression for the earlier snapshot as text. If the snapshot is null, the query finds nothing.
  */
 export const findTopicsSince = (snapshot: string): string => `
   select xid::text || ' ' || topic from (

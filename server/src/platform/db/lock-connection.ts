@@ -8,10 +8,12 @@ import { LOCKS } from './lock-numbers.ts'
 export interface LockConnection {
   /** Takes the lock if no other session holds it. Returns whether it succeeded. */
   take(lock: keyof typeof LOCKS, number: number): Promise<boolean>
-  /** Like `take`, but in shared mode: other sessions may also hold the lock in shared mode. */
+  /**
+   * Takes the lock in shared mode. Other sessions may also hold the lock in shared mode. Returns whether it succeeded.
+   */
   share(lock: keyof typeof LOCKS, number: number): Promise<boolean>
   release(lock: keyof typeof LOCKS, number: number): Promise<void>
-  /** Releases a lock taken by `share`. Call it once per `share`. */
+  /** Releases a lock that `share` has taken. The caller must call this once per `share`. */
   unshare(lock: keyof typeof LOCKS, number: number): Promise<void>
   /** Aborts when the connection is lost, which releases all locks. */
   readonly lost: AbortSignal

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { readMigrations } from '../schema/migrate.ts'
 import { LOCKS } from './lock-numbers.ts'
 
-test('gives every lock a unique number', () => {
+test('the lock registry gives every lock a unique number', () => {
   const numbers = Object.values(LOCKS)
   expect(new Set(numbers).size).toBe(numbers.length)
 })
 
-test('matches the lock numbers used by the migrations', async () => {
+test('the lock registry matches the lock numbers used by the migrations', async () => {
   const migrations = await readMigrations()
   const taken = migrations.flatMap(({ sql }) =>
     [...sql.matchAll(/pg_(?:try_)?advisory\w*lock\w*\((\d+)\)/g)].map(([, number]) =>

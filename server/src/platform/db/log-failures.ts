@@ -4,8 +4,8 @@ import { isResting, problemOf } from './failures.ts'
 const isAway = (error: unknown) => error !== undefined && problemOf(error)?.code === 'database_away'
 
 /**
- * Returns an error handler for a poller, which logs that `what` has failed. While the database is away, it logs only
- * the first failure. It does not log work that maintenance mode refused.
+ * Returns an error handler for a poller. It logs that `what` has failed. While the database is unavailable, it logs
+ * only the first failure. It does not log work that maintenance mode has refused.
  */
 export function logFailures(what: string, log: Logger) {
   return (error: unknown, previous: unknown): void => {

@@ -1,4 +1,4 @@
-/** Reads the pages of a long list from a standby if one is usable, otherwise from the primary. */
+/** Reads the pages of a long list from a standby if one is usable, and otherwise from the primary. */
 
 import { withDeadline } from './deadline.ts'
 import { readIn } from './read-in.ts'
@@ -13,7 +13,10 @@ export interface LongReader {
   close(): Promise<void>
 }
 
-/** Opens a reader. @param replica undefined if no replica is configured */
+/**
+ * Opens a reader.
+ * @param replica the replica to read from. Undefined if none is configured.
+ */
 export async function openLongReader(
   db: Scopes,
   replica: Replica | undefined,

@@ -37,7 +37,7 @@ export async function readMaintenance(
 
 /**
  * Returns whether the tenant is in maintenance mode.
- * @param tenantId if null, returns whether the whole service is in maintenance mode
+ * @param tenantId the tenant. Null asks whether the whole service is in maintenance mode.
  */
 export const coversTenant = (tenants: ReadonlySet<number>, tenantId: number | null): boolean =>
   tenants.size > 0 && (tenants.has(EVERY_TENANT) || (tenantId !== null && tenants.has(tenantId)))

@@ -20,9 +20,9 @@ export function openNotifier(listener: () => pg.Client | undefined, log: Logger,
   const unsent = new Set<string>()
 
   /**
-   * Sends all unsent topics in one NOTIFY, in its own transaction. PostgreSQL serializes the commits of transactions
-   * with a NOTIFY under one server-wide lock, which also covers the wait for the disk and a standby. Requests must not
-   * contend for that lock.
+   * Sends all unsent topics in one NOTIFY, in its own transaction. PostgreSQL commits transactions with a NOTIFY one at
+   * a time, under a lock for the whole server. A transaction holds the lock while it waits for the disk and a standby.
+   * Requests must not wait for that lock.
    */
   async function sendTopics(): Promise<boolean> {
     const client = listener()
@@ -37,7 +37,7 @@ export function openNotifier(listener: () => pg.Client | undefined, log: Logger,
     try {
       await withDeadline(sent, TRUST_MS)
     } catch (error) {
-      // The NOTIFY may or may not have been sent. Sending the topics twice is harmless.
+      // The NOTIFY may or may not have been sent. It is harmless to send the topics twice.
       for (const topic of topics) unsent.add(topic)
       throw error
     }
@@ -50,7 +50,7 @@ export function openNotifier(listener: () => pg.Client | undefined, log: Logger,
     minGapMs: APART_MS,
     onError: logFailures('notification of other nodes', log),
   })
-  /** Sends the topics that waited for a listener. */
+  /** Sends the topics that have waited for a listener. */
   const wake = () => {
     if (unsent.size > 0) sends.wake()
   }

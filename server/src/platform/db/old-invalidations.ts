@@ -6,7 +6,8 @@ import { DELETED } from './invalidations.ts'
 import type { Scopes } from './scope.ts'
 
 /**
- * A snapshot and the id of the transaction that took it. The transaction also inserted a row without topics, the mark.
+ * A snapshot, and the id of the transaction that took it. This transaction also inserted a row without topics, which is
+ * called the mark.
  */
 interface Mark {
   xid: string
@@ -14,11 +15,11 @@ interface Mark {
 }
 
 /**
- * Deletes the rows that were visible to the earlier mark's snapshot, and inserts the next mark. Ignores the age of
+ * Deletes the rows that were visible to the earlier mark's snapshot, and inserts the next mark. Does not use the age of
  * rows, because a transaction may commit rows long after writing them. Changes the topic of the earlier mark to
- * `unread`, so a node whose last snapshot does not see the mark notices the deletion. Deletes nothing if the mark is
- * missing: either another node deleted it, or the server lost the table in a crash, after which it may reuse
- * transaction numbers.
+ * `unread`. A node whose last snapshot does not see the mark then notices the deletion. Deletes nothing if the mark is
+ * missing. In that case another node has deleted it, or the server lost the table in a crash and may reuse transaction
+ * numbers.
  *
  * Also deletes rows with transaction ids that this cluster has not assigned yet. Those rows were copied from another
  * cluster.
@@ -43,7 +44,7 @@ export async function deleteOldTopics(db: Scopes, mark: Mark | undefined): Promi
   })
 }
 
-/** Deletes the rows committed at least a minute ago, every minute and on every node. */
+/** Deletes the rows that were committed at least a minute ago. Runs every minute on every node. */
 export function invalidationsUpkeep(db: Scopes): Upkeep {
   let mark: Mark | undefined
   return {

@@ -1,9 +1,9 @@
 /** Transactions and caches while connections lead to a server that the listener does not trust. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { hearing } from '../../../test/support/change-notifications.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
-import { hearing } from '../../../test/support/hearing.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { frozenClock } from '../../../test/support/time.ts'
 import { systemTime, type Time } from '../../lib/time.ts'
@@ -17,7 +17,7 @@ import type { TenantTx } from './transaction.ts'
 const NORTH = 1
 
 let database: TestDatabase
-/** The only real server, and one that the listener may claim to use. */
+/** The only real server, and a server that the listener may claim to use. */
 let here: ServerIdentity
 let elsewhere: ServerIdentity
 /** The server of the listener, and the server that the listener finds when it checks the address. */
@@ -81,8 +81,8 @@ const raise = (tx: TenantTx, code: string) =>
     .raw(`do $$ begin raise exception 'on purpose' using errcode = '${code}'; end $$`)
     .execute(tx.db)
 
-describe('the pool', () => {
-  test('closes a connection to another server and has the listener check the address', async () => {
+describe('the connection pool', () => {
+  test("closes a connection to another server than the listener's, and has the listener check the address", async () => {
     const { db } = opened()
     trusted = elsewhere
     expect(await db.inTenant(NORTH, nameOf, 'read')).toBe('one')
@@ -103,7 +103,7 @@ describe('the pool', () => {
     expect(rechecks).toBe(3)
   })
 
-  test('returns 503 within 5 s even if the listener is still checking the address', async () => {
+  test('returns 503 within 5 s even if the listener still checks the address', async () => {
     const clock = frozenClock()
     const { db, changes } = opened(clock)
     trusted = elsewhere
@@ -116,7 +116,7 @@ describe('the pool', () => {
     checked.resolve()
   })
 
-  test('uses any server that can write while there is no listener', async () => {
+  test('uses any server that can write while no listener is connected', async () => {
     const { db, move } = opened()
     move(undefined)
     expect(await db.inTenant(NORTH, nameOf, 'read')).toBe('one')
@@ -136,8 +136,8 @@ describe('the pool', () => {
   })
 })
 
-describe('a scope whose listener moves to another server during a transaction', () => {
-  test('repeats a read once', async () => {
+describe('a transaction during which the listener moves to another server', () => {
+  test('is repeated once if it only reads', async () => {
     const { db, move } = opened()
     let runs = 0
     const read = async (tx: TenantTx) => {
@@ -149,7 +149,7 @@ describe('a scope whose listener moves to another server during a transaction', 
     expect(await db.inTenant(NORTH, read, 'read')).toBe('one of run 2')
   })
 
-  test('fails a write as if its commit acknowledgement was lost', async () => {
+  test('fails like a transaction with a lost commit acknowledgement if it writes', async () => {
     const { db, changes, move } = opened()
     let runs = 0
     const received: unknown[] = []
@@ -185,7 +185,7 @@ describe('the cache', () => {
       maxEntries: 10,
     })
 
-  test("keeps a value read from the listener's server", async () => {
+  test("stores a value that was read from the listener's server", async () => {
     const at = opened()
     const cache = cacheOn(at.db, at, () => undefined)
     expect(await cache.get(NORTH, 1)).toBe('one')
@@ -207,7 +207,7 @@ describe('the cache', () => {
   })
 })
 
-describe('a refused transaction', () => {
+describe('a transaction that its server refuses', () => {
   test('runs again on another connection if the server is read-only', async () => {
     const { db } = opened()
     const pids: unknown[] = []

@@ -22,7 +22,7 @@ function watched() {
 
 const refused = () => Object.assign(new Error('refused'), { code: 'ECONNREFUSED' })
 
-test('logs the beginning and the end of an outage, with the number of failures', () => {
+test('the service logs the beginning and the end of an outage, with the number of failures', () => {
   const { clock, outage, state, lines, shown } = watched()
   state.trusted = false
   outage.log.warn({ err: markFailure(refused()) }, 'looking failed')
@@ -37,7 +37,7 @@ test('logs the beginning and the end of an outage, with the number of failures',
   expect(shown()).toHaveLength(2)
 })
 
-test('does not end an outage while requests still fail', () => {
+test('the service does not log the end of an outage while requests still fail', () => {
   const { clock, outage, shown } = watched()
   for (let times = 0; times < 5; times++) {
     outage.log.error({ err: new ServerRefused('standby') }, 'failed')
@@ -49,7 +49,7 @@ test('does not end an outage while requests still fail', () => {
   expect(shown()).toEqual([...begun, 'info database reachable again'])
 })
 
-test('logs why a server is refused once per outage', () => {
+test('the service logs the reason for which a server is refused once per outage', () => {
   const { clock, outage, state, lines, shown } = watched()
   const refusals = () => lines.filter(([, , message]) => message === 'database server rejected')
   state.trusted = false
@@ -69,13 +69,13 @@ test.each([
   ['another system that refuses connections', refused()],
   ['an invalid statement', Object.assign(new pg.DatabaseError('x', 1, 'error'), { code: '42601' })],
   ['a line without an error', undefined],
-])('does not treat %s as an outage', (_, err) => {
+])('the service does not treat %s as an outage', (_, err) => {
   const { outage, shown } = watched()
   outage.log.warn({ err }, 'sending failed')
   expect(shown()).toEqual(['warn sending failed'])
 })
 
-test('treats an outage of more than a minute as recent for 5 minutes', () => {
+test('the service reports an outage of more than a minute as recent for 5 minutes', () => {
   const { clock, outage, state } = watched()
   const away = (ms: number) => {
     state.trusted = false

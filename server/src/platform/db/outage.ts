@@ -7,12 +7,12 @@ import type { Logger } from '../observe/log.ts'
 import type { Changes } from './changes.ts'
 import { isDatabaseFailure, serverRefusalOf } from './failures.ts'
 
-/** An outage ends when the listener is back and nothing has failed for this long. */
+/** How long nothing must fail until an outage ends. The listener must also be connected. */
 const CALM_MS = 1_000
 const PROBE_EVERY_MS = 500
 
 export interface Outage {
-  /** Passes messages on to the log. Lowers failures of an unreachable database to `debug`. */
+  /** Passes messages on to the log. Logs failures of an unreachable database at the level `debug`. */
   readonly log: Logger
   /** Sets the change listener. From then on, an outage ends only while the listener is connected. */
   follow(changes: Pick<Changes, 'trusted'>): void
@@ -21,7 +21,7 @@ export interface Outage {
   stop(): void
 }
 
-/** An outage longer than `LONG_MS` counts as recent for `RECENT_MS`, because health checks cover a few minutes. */
+/** An outage longer than `LONG_MS` counts as recent for `RECENT_MS`, because health checks cover several minutes. */
 const LONG_MS = 60_000
 const RECENT_MS = 300_000
 

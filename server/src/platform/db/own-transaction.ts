@@ -10,7 +10,7 @@ import type { VerifiedClient } from './verified-client.ts'
 
 /**
  * Runs `work` in one transaction that sees the rows of all tenants, without retries.
- * @throws the error of `work` or of the commit; the caller must then close the connection
+ * @throws the error of `work` or of the commit. The caller must then close the connection.
  */
 export async function inOwnTransaction<T>(
   client: VerifiedClient,

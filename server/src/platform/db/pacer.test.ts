@@ -1,4 +1,4 @@
-/** Pauses background work while, and only while, others use the database. */
+/** Tests that background work pauses while other transactions use the database, and only then. */
 import { expect, test } from 'vitest'
 import { frozenClock } from '../../../test/support/time.ts'
 import { SECOND } from '../../lib/clock.ts'
@@ -6,7 +6,7 @@ import { openPacer } from './pacer.ts'
 
 const STEP_MS = 20
 
-/** @param underWay the number of other transactions in progress during each step */
+/** @param underWay the number of other transactions that are open during each step */
 function paced({ underWay = 0, waiting = 0 }: { underWay?: number; waiting?: number }) {
   const clock = frozenClock()
   let spent = 0
@@ -42,13 +42,13 @@ function paced({ underWay = 0, waiting = 0 }: { underWay?: number; waiting?: num
   }
 }
 
-test('does not pause on an idle service', async () => {
+test('the pacer does not pause background work on an idle service', async () => {
   const { pacer, work } = paced({ underWay: 0.1 })
   work()
   expect(await pacer.rest()).toBe(false)
 })
 
-test('pauses longer with more transactions in progress, up to a limit', async () => {
+test('the pacer pauses background work for longer if more transactions are running, up to a limit', async () => {
   const pauses: number[] = []
   for (const underWay of [1, 3, 5, 30]) {
     const { work, pause } = paced({ underWay })
@@ -62,7 +62,7 @@ test('pauses longer with more transactions in progress, up to a limit', async ()
   expect(pauses[3]).toBeLessThan(8 * STEP_MS + 10)
 })
 
-test('counts transactions that wait for a connection', async () => {
+test('the pacer counts transactions that wait for a connection as running', async () => {
   const { clock, pacer, work } = paced({ waiting: 2 })
   work()
   const rested = pacer.rest()
@@ -70,19 +70,19 @@ test('counts transactions that wait for a connection', async () => {
   expect(await rested).toBe(true)
 })
 
-test('does not pause for the transactions of the background work itself', async () => {
+test('the pacer does not count the transactions of the background work itself', async () => {
   const { pacer, own } = paced({})
   await own()
   expect(await pacer.rest()).toBe(false)
 })
 
-test('does not pause for seconds after one slow step', async () => {
+test('the pacer does not pause for seconds because of one slow step', async () => {
   const { work, pause } = paced({ underWay: 30 })
   work(10 * SECOND)
   expect(await pause()).toBeLessThan(2 * SECOND)
 })
 
-test('shares a pause between concurrent callers', async () => {
+test('the pacer makes concurrent callers wait for the same pause', async () => {
   const { clock, pacer, work } = paced({ underWay: 30 })
   work()
   const first = pacer.rest()
@@ -90,6 +90,6 @@ test('shares a pause between concurrent callers', async () => {
   expect(pacer.rest()).toBe(first)
   clock.elapse(SECOND)
   expect(await first).toBe(true)
-  // The clock stands still now, so a second pause would never end.
+  // The clock stands still from now on, so a second pause would never end.
   expect(await pacer.rest()).toBe(true)
 })

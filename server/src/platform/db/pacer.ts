@@ -1,19 +1,19 @@
 /** Slows long background work down while this process runs other transactions. */
 import type { Scopes } from './scope.ts'
 
-/** The minimum milliseconds of work between two samples, about the duration of a request. */
+/** The minimum milliseconds of work between two samples. This is about the duration of a request. */
 const MIN_STEP_MS = 5
-/** The maximum milliseconds of a step that count, so that one slow step does not cause a pause of seconds. */
+/** The maximum milliseconds of a step that count. One slow step then does not cause a pause of seconds. */
 const MAX_STEP_MS = 200
-/** The weight of the newest sample in the average. The weight is low, so a single request hardly counts. */
+/** The weight of the newest sample in the average. It is low, so that a single request hardly counts. */
 const NEWEST = 0.2
 
 export interface PacerLimits {
-  /** The pause for each other transaction in progress, as a multiple of the time worked. */
+  /** The length of the pause for each other open transaction, as a multiple of the time worked. */
   perTransaction: number
-  /** The longest pause, as a multiple of the time worked. The limit ensures that the work finishes. */
+  /** The longest pause, as a multiple of the time worked. Because of this limit, the work always finishes. */
   max: number
-  /** The average number of transactions in progress on an idle service. */
+  /** The average number of open transactions on an idle service. */
   idle: number
 }
 
@@ -43,7 +43,7 @@ export function openPacer(
     const { at, othersMs } = read()
     const worked = at - since.at
     if (worked < MIN_STEP_MS) return multiple > 0
-    // Adds transactions that wait for a connection, which have not spent any time yet.
+    // Adds transactions that wait for a connection, because their durations are not measured yet.
     const underWay = (othersMs - since.othersMs) / worked + db.waiting()
     average += NEWEST * (underWay - average)
     multiple = Math.min(max, perTransaction * Math.max(0, average - idle))

@@ -1,4 +1,4 @@
-/** Detects poolers that use a different session for each transaction, which the service does not support. */
+/** Detects poolers that use a different session for each transaction. The service does not support them. */
 import { StartupError } from '../../lib/startup-error.ts'
 import { type DatabaseAddress, plainClient } from './connection.ts'
 
@@ -15,7 +15,7 @@ export async function requireSessionPooling(address: DatabaseAddress): Promise<v
     const ofOne = new Set([await processOf(one)])
     const ofOther = new Set([await processOf(other)])
     if (ofOne.isDisjointFrom(ofOther)) {
-      // An open transaction keeps its server process, so the other connection must get a different process.
+      // An open transaction keeps its server process, so the other connection must get another process.
       for (const [keeper, asker, asked] of [
         [one, other, ofOther],
         [other, one, ofOne],

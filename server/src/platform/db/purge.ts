@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { TenantTx } from './transaction.ts'
 
-/** Deletes about `limit` rows that a feature stores for a deleted tenant. Returns whether more rows may be left. */
+/** Deletes about `limit` rows of a feature for a deleted tenant. Returns whether there may be more rows. */
 export type PurgeRows = (tx: TenantTx, tenantId: number, limit: number) => Promise<boolean>
 
 /**

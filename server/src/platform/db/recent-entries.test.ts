@@ -15,7 +15,7 @@ const on = (timeline: string) => ({ systemId: '7', timeline, startedAt: '1' })
 const [former, next] = [on('1'), on('2')]
 const ids = (entries: readonly RecentEntry[]) => entries.map(({ id }) => id)
 
-test('keeps the last 100 entries', () => {
+test('a node keeps the last 100 journal entries', () => {
   const recent = recentEntries()
   recent.add(former, many(150))
   recent.add(former, [entry(500)])
@@ -23,7 +23,7 @@ test('keeps the last 100 entries', () => {
   expect([kept.length, kept[0], kept.at(-1)]).toEqual([MAX_RECENT, 52, 500])
 })
 
-test('returns entries that a server neither acknowledged nor contains', () => {
+test('a node returns journal entries that another server acknowledged and this server lacks', () => {
   const recent = recentEntries()
   recent.add(former, many(3))
   recent.add(next, [entry(4)])

@@ -5,8 +5,8 @@
 import { isSameServer, type ServerIdentity } from './first-message.ts'
 
 /**
- * The columns that identify an entry. The id alone is not enough, because a server that lost entries assigns their ids
- * again.
+ * The columns that identify an entry. The id alone is not enough, because a server that has lost entries assigns their
+ * ids again.
  */
 export interface RecentEntry {
   id: number
@@ -22,9 +22,9 @@ export const MAX_RECENT = 100
 export interface RecentEntries {
   /** Adds entries whose commit the server acknowledged. The oldest entries are dropped to make room. */
   add(server: ServerIdentity, entries: readonly RecentEntry[]): void
-  /** Returns the entries that another server acknowledged and that this server is not known to contain. */
+  /** Returns the entries that another server has acknowledged, and that this server may not contain. */
   acknowledgedElsewhere(server: ServerIdentity): readonly RecentEntry[]
-  /** Records which of the searched entries the server contains, and forgets the missing entries. */
+  /** Records which of the searched entries the server contains, and removes the missing entries. */
   settle(
     server: ServerIdentity,
     searched: readonly RecentEntry[],

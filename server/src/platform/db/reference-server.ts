@@ -13,8 +13,8 @@ export interface ServerCheck {
 
 export interface ReferenceServer {
   /**
-   * The server that this node uses. Undefined until the node has used a server. Null during a check, when no server may
-   * acknowledge a commit.
+   * The server that this node uses. Undefined until the node has used a server. Null during a check. No server may
+   * acknowledge a commit in that time.
    */
   current(): ServerIdentity | null | undefined
   /** Registers the check that a new server must pass before this node uses it. */
@@ -22,8 +22,8 @@ export interface ReferenceServer {
   /** Checks the timeline of the server. @throws ServerRefused if the server is a former primary */
   require(server: ServerIdentity): void
   /**
-   * Checks the server if needed. If the check passes, the node uses the server immediately, so no other server can
-   * acknowledge a change that the check did not cover.
+   * Checks the server if needed. If the check passes, the node uses the server immediately. No other server can then
+   * acknowledge a change after the check.
    */
   check(connection: VerifiedClient): Promise<void>
   /** Makes this the server that the node uses. */

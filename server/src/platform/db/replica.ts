@@ -1,4 +1,4 @@
-/** Runs long reads on a standby, which keeps the primary free for interactive work. */
+/** Runs long reads on a standby, so that the primary stays free for requests. */
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
 import pg from 'pg'
@@ -25,14 +25,16 @@ const MAX_CONNECTIONS = 8
 export interface ReplicaWork {
   /** The name of the work in the log. */
   name: string
-  /** The maximum milliseconds until the standby is connected and has replayed the start of the work. */
+  /**
+   * The maximum milliseconds until the standby is connected and has replayed everything up to the start of the work.
+   */
   waitMs: number
   /**
-   * Reads a row that was committed when the work began. The standby must contain the same row. WAL positions alone are
-   * not enough, because a standby of a former primary has a different history.
+   * Reads a row that was committed when the work began. The standby must contain the same row. Comparing WAL positions
+   * is not enough, because a standby of a former primary has a different history.
    */
   readBeginning(tx: TenantTx): Promise<unknown>
-  /** Aborting the signal closes the connection. */
+  /** Closes the connection when aborted. */
   signal?: AbortSignal
 }
 
@@ -42,8 +44,8 @@ export interface Standby {
   /** The start of the work by the primary's clock, ISO 8601. */
   readonly begunAt: string
   /**
-   * Logs that a read failed. The caller then repeats the read on the primary.
-   * @throws the error if neither the server nor the network caused it
+   * Logs that a read has failed. The caller then repeats the read on the primary.
+   * @throws the error if neither the server nor the network has caused it
    */
   giveUp(error: unknown): void
   close(): Promise<void>
@@ -52,7 +54,7 @@ export interface Standby {
 export interface Replica {
   /**
    * Connects to the standby and waits until it has replayed everything that the primary has committed so far.
-   * @returns undefined if the standby cannot be used for this work; the log gives the reason
+   * @returns undefined if the standby cannot be used for this work. The log then contains the reason.
    * @throws errors of the primary
    */
   open(work: ReplicaWork): Promise<Standby | undefined>
@@ -69,12 +71,12 @@ export interface ReplicaDeps {
   clock: Time
 }
 
-/** Thrown for a healthy server that must not be used as a replica, for example a primary. */
+/** Thrown for a healthy server that must not be used as a replica, such as a primary. */
 class Unsuitable extends Error {}
 
-/** Thrown if the standby cannot be used. The message is the reason to log. */
+/** Thrown if the standby cannot be used. The log shows the message as the reason. */
 class StandbyFailure extends Error {
-  /** True if the server is healthy but unsuitable, for example a primary at the replica's address. */
+  /** True if the server is healthy but unsuitable, such as a primary at the replica's address. */
   readonly isHarmless: boolean
 
   constructor(cause: unknown) {
@@ -83,7 +85,10 @@ class StandbyFailure extends Error {
   }
 }
 
-/** Returns the message of an error. If the error itself was logged, it would count as a failure of the primary. */
+/**
+ * Returns the message of an error. The error itself must not be logged, because it would count as a failure of the
+ * primary.
+ */
 function reasonOf(error: unknown): string | undefined {
   const { message, code } = error as NodeJS.ErrnoException
   return message || code
@@ -196,7 +201,7 @@ export function openReplica(address: DatabaseAddress, { db, log, clock }: Replic
 const isOfServer = (error: unknown): boolean =>
   error instanceof pg.DatabaseError || isDatabaseFailure(error)
 
-/** Selects two values that identify a database. A physical replica has the same values as its primary. */
+/** Selects two values that identify a database. They are the same on a physical replica and its primary. */
 const IDENTITY = sql`(select system_identifier::text from pg_control_system()) as "systemId",
   (select oid::text from pg_database where datname = current_database()) as "databaseId"`
 
@@ -211,7 +216,7 @@ interface Position {
 /** Reads the row of `readBeginning`, and then the primary's WAL position. */
 async function readPosition(tx: TenantTx, work: ReplicaWork): Promise<Position> {
   const row = await work.readBeginning(tx)
-  // Reads the time before the position, so everything committed by that time precedes the position.
+  // Reads the time before the position, so that the position covers everything that was committed by that time.
   const { rows } = await sql<Omit<Position, 'row' | 'at'> & { now: number }>`
     select (extract(epoch from clock_timestamp()) * 1000)::float8 as now,
       pg_current_wal_lsn()::text as lsn, ${IDENTITY}`.execute(tx.db)
@@ -250,7 +255,10 @@ async function untilReplayed(
   }
 }
 
-/** Returns how many bytes of WAL the server has yet to replay. @throws Error if it is not a replica of the database */
+/**
+ * Returns how many bytes of WAL the server has not replayed yet.
+ * @throws Error if it is not a replica of the database
+ */
 async function bytesBehind(
   client: PgConnection,
   beginning: Position,

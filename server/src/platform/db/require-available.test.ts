@@ -1,9 +1,9 @@
 /** Refuses writes in maintenance mode, even on a node without its listener. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { hearing } from '../../../test/support/change-notifications.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { proxyTo } from '../../../test/support/database-proxy.ts'
-import { hearing } from '../../../test/support/hearing.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { until } from '../../../test/support/until.ts'
 import { systemTime } from '../../lib/time.ts'
@@ -48,7 +48,7 @@ const says = (what: string, work: () => Promise<unknown> | undefined) =>
     return said === what || undefined
   })
 
-test('trusts the listener and does not query the database', async () => {
+test('a node asks the listener about maintenance mode, and does not query the database', async () => {
   const { db, heard } = scopes({ url: 'postgres://nobody@127.0.0.1:1/none' })
   expect(db.requireAvailable(null)).toBeUndefined()
   heard.changes.isInMaintenance = (tenantId) => tenantId === NORTH
@@ -56,7 +56,7 @@ test('trusts the listener and does not query the database', async () => {
   expect(db.requireAvailable(SOUTH)).toBeUndefined()
 })
 
-test('detects maintenance mode and its end by queries while it has no listener', async () => {
+test('a node detects the start and end of maintenance mode by queries while it has no listener', async () => {
   const { db, heard } = scopes()
   heard.trusted = false
   const write = (tenantId: number) => db.inTenant(tenantId, async () => 'written')
@@ -69,12 +69,12 @@ test('detects maintenance mode and its end by queries while it has no listener',
   await says('restoring', () => db.requireAvailable(null))
   expect(await db.duringMaintenance().inTenant(SOUTH, async () => 'restored')).toBe('restored')
   await Promise.all([leave(), leaveAll()])
-  // The query takes precedence over the last heartbeat, which reports maintenance mode.
+  // The result of the query takes precedence over the last heartbeat, which reports maintenance mode.
   heard.changes.isInMaintenance = () => true
   await says('open', () => write(NORTH))
 })
 
-test('uses the last heartbeat if the database is silent', async () => {
+test('a node uses the last heartbeat if the database does not respond', async () => {
   const proxy = await proxyTo(database)
   const { db, heard } = scopes({ url: proxy.url })
   heard.trusted = false
@@ -87,7 +87,7 @@ test('uses the last heartbeat if the database is silent', async () => {
   await proxy.open()
 })
 
-test('returns a connection to the pool if its query gets no response', async () => {
+test('a node returns a connection to the pool if its query gets no response', async () => {
   const proxy = await proxyTo(database)
   const { db, heard } = scopes({ url: proxy.url })
   heard.trusted = false
@@ -99,7 +99,7 @@ test('returns a connection to the pool if its query gets no response', async () 
   await proxy.open()
 })
 
-test('detects maintenance mode before it trusts a new listener', async () => {
+test('a node detects maintenance mode before it trusts a reconnected listener', async () => {
   const proxy = await proxyTo(database)
   const changes = watchChanges({ url: proxy.url }, silentLog, systemTime)
   onTestFinished(() => changes.stop())

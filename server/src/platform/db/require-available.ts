@@ -12,8 +12,8 @@ import { coversTenant } from './maintenance.ts'
 const RETRY_AFTER_S = 2
 
 /**
- * Checks that a tenant is not in maintenance mode. Returns undefined if the node already knows, otherwise a promise of
- * the check.
+ * Checks that a tenant is not in maintenance mode. Returns undefined if the node already knows this, otherwise a
+ * promise of the check.
  * @param tenantId null if the tenant is not known yet
  * @throws Problem 503 while the tenant, or every tenant, is in maintenance mode
  */
@@ -53,7 +53,7 @@ export function openGate(
 
   return (tenantId) => {
     if (changes.trusted()) return refuse(changes.isInMaintenance(tenantId))
-    // If the query failed, uses the latest heartbeat. The caller's own query then fails too, or waits.
+    // Uses the latest heartbeat if the query has failed. The caller's own query then fails too, or waits.
     return ask().then((found) =>
       refuse(found ? coversTenant(found, tenantId) : changes.isInMaintenance(tenantId)),
     )

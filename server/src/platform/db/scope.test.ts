@@ -1,8 +1,8 @@
-/** The scope of a transaction: what it sees, what it may change, and what happens when it fails. */
+/** The scope of a transaction: the rows that it can read and change, and the effects of a failure. */
 import { sql } from 'kysely'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { systemTime } from '../../lib/time.ts'
@@ -55,7 +55,7 @@ const recorded = async () =>
 const nameOf = async (id: number) =>
   (await database.sql('select name from departments where id = $1', [id]))[0]?.name
 
-test('rejects queries that the work sends after the transaction failed', async () => {
+test('a database scope rejects queries that a caller sends after its transaction failed', async () => {
   const late = Promise.withResolvers<void>()
   let asked: Promise<unknown> | undefined
   const failing = db.acrossTenants(async (tx) => {
@@ -67,25 +67,25 @@ test('rejects queries that the work sends after the transaction failed', async (
   await expect(asked).rejects.toThrow('the transaction has ended')
 })
 
-describe('row visibility', () => {
-  test("is limited to the tenant's rows, even without a condition in the query", async () => {
+describe('the rows visible to a transaction', () => {
+  test("are limited to the tenant's rows, even without a condition in the query", async () => {
     expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
     expect(await db.inTenant(SOUTH, ids, 'read')).toEqual([3])
     expect(await db.inTenant(999, ids)).toEqual([])
   })
 
-  test('covers all rows across tenants', async () => {
+  test('are all rows if the transaction runs across tenants', async () => {
     expect(await db.acrossTenants(ids)).toEqual([1, 2, 3])
   })
 
-  test('depends on the role of the caller', async () => {
+  test('depend on the role of the caller', async () => {
     const as = (role: 'admin' | 'superadmin') =>
       forCaller(db, { role, tenant_id: SOUTH }, ids, 'read')
     expect(await as('admin')).toEqual([3])
     expect(await as('superadmin')).toEqual([1, 2, 3])
   })
 
-  test('is empty for a query outside a transaction, before and after a transaction', async () => {
+  test('are none for a query outside a transaction, before and after a transaction', async () => {
     const pool = endingPool(openPool(database.address, 1))
     const bare = async () => (await pool.query('select id from departments')).rows
     expect(await bare()).toEqual([])
@@ -97,7 +97,7 @@ describe('row visibility', () => {
     expect(await bare()).toEqual([])
   })
 
-  test('prevents changing or creating rows of another tenant', async () => {
+  test('are the only rows that it can change, and it cannot create rows of another tenant', async () => {
     const changed = await db.inTenant(SOUTH, (tx) => rename(tx, 1, 'stolen'))
     expect(changed.numAffectedRows).toBe(0n)
     await expect(
@@ -109,7 +109,7 @@ describe('row visibility', () => {
   })
 
   test.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "1'; reset role; --", undefined])(
-    'rejects the tenant id %s and loses no connection',
+    'are not even requested for the tenant ID %s, and no connection is lost',
     async (id) => {
       for (let times = 0; times < 6; times++)
         await expect(db.inTenant(id as number, ids)).rejects.toThrow(
@@ -148,7 +148,7 @@ describe('a transaction', () => {
     expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
   })
 
-  test('rejects queries after its end, because they would have no scope', async () => {
+  test('rejects queries after its end, because they would belong to no tenant', async () => {
     const late = (tx: TenantTx) => {
       tx.end()
       return ids(tx)
@@ -157,7 +157,7 @@ describe('a transaction', () => {
     expect(await db.inTenant(NORTH, ids)).toEqual([1, 2])
   })
 
-  test('returns the rows of statements sent before its end', async () => {
+  test('returns the rows of statements that were sent before its end', async () => {
     const early = (tx: TenantTx) => {
       const sent = tx.sendFor<{ id: number }>(
         sql`select id from departments order by id`.compile(tx.db),
@@ -168,7 +168,7 @@ describe('a transaction', () => {
     expect(await db.inTenant(NORTH, early, 'read')).toEqual([{ id: 1 }, { id: 2 }])
   })
 
-  test('does not succeed if the error of a query was swallowed', async () => {
+  test('fails if a query failed, even if the caller ignored the error', async () => {
     await expect(
       db.inTenant(NORTH, async (tx) => {
         await rename(tx, 1, 'half')
@@ -179,7 +179,7 @@ describe('a transaction', () => {
     expect(announced).toEqual([])
   })
 
-  test('records the topics that it invalidates, and notifies only after the commit', async () => {
+  test('records the topics that it invalidates, and notifies other nodes only after the commit', async () => {
     const received: string[] = []
     const seen: Promise<unknown>[] = []
     const listener = await endingPool(openPool(database.address, 1)).connect()
@@ -210,7 +210,7 @@ describe('a transaction', () => {
     expect([await recorded(), await nameOf(1)]).toEqual([[topics.join(' ')], 'one of many'])
   })
 
-  test('records the topics of a transaction across tenants', async () => {
+  test('records the topics of work across tenants', async () => {
     await db.acrossTenants(async (tx) => tx.invalidate('keys'))
     expect(await recorded()).toEqual(['keys'])
   })
@@ -246,7 +246,7 @@ describe('a transaction', () => {
     expect(await nameOf(1)).toBe('one')
   })
 
-  test('retries after losing a deadlock, so that both transactions complete', async () => {
+  test('is retried after it lost a deadlock, so that both transactions complete', async () => {
     let runs = 0
     let waiting = 0
     const { promise: met, resolve: meet } = Promise.withResolvers<void>()
@@ -254,7 +254,7 @@ describe('a transaction', () => {
       db.inTenant(NORTH, async (tx) => {
         runs += 1
         await rename(tx, first, `first ${first}`)
-        // Each transaction locks its first row before either requests the other's.
+        // Each transaction locks its first row before either requests the other transaction's row.
         waiting += 1
         if (waiting === 2) meet()
         await met
@@ -263,14 +263,14 @@ describe('a transaction', () => {
       })
     await Promise.all([cross(1, 2), cross(2, 1)])
     expect(runs).toBeGreaterThan(2)
-    // The run that lost the deadlock has notified no node.
+    // The attempt that lost the deadlock has notified no node.
     expect(announced.sort()).toEqual(['department:1', 'department:2'])
   })
 
-  test('retries on a new connection after a table change', async () => {
+  test('is retried on another connection after a table change', async () => {
     const everything = (tx: TenantTx) =>
       sql<object>`select * from departments where id = 1`.execute(tx.db)
-    // All connections have prepared the statement, and none can run it any longer.
+    // All connections have prepared the statement, and none of them can run it any more.
     const prepare = () => Promise.all([1, 2, 3, 4].map(() => db.inTenant(NORTH, everything)))
     await prepare()
     await database.sql('alter table departments add column of_tomorrow text')
@@ -302,7 +302,7 @@ describe('a transaction', () => {
     expect([answer, await nameOf(1), done]).toEqual(['answered', 'kept', ['the next']])
   })
 
-  test('fails after losing three races', async () => {
+  test('fails after it has lost three races', async () => {
     let runs = 0
     await expect(
       db.inTenant(NORTH, async (tx) => {
@@ -331,7 +331,7 @@ describe('a transaction', () => {
     expect(await nameOf(1)).toBe('one')
   })
 
-  test('waits for a statement until the time limit of the statement', async () => {
+  test("waits for a statement until the statement's time limit", async () => {
     const error = await db
       .inTenant(NORTH, async (tx) => {
         await tx.sendFor({ ...sql`select pg_sleep(20)`.compile(tx.db), waitMs: 50 }).rows
@@ -347,11 +347,11 @@ describe('a transaction', () => {
   })
 })
 
-test('measures a round trip with a ping', async () => {
+test('a ping measures the time of a database round trip', async () => {
   expect(await db.ping()).toEqual({ latencyMs: expect.any(Number), isReadOnly: false })
 })
 
-test('counts callers that wait for a connection', async () => {
+test('a database scope counts callers that wait for a connection', async () => {
   const one = openScopes(database.address, {
     clock: systemTime,
     size: 1,

@@ -1,6 +1,6 @@
 /**
- * The only access to the tables: a transaction within one tenant, or across tenants. The scope is part of the
- * transaction, so row-level security enforces it even if a query omits the condition.
+ * The only access to the tables: a transaction within one tenant, or across tenants. Row-level security enforces the
+ * scope of the transaction, even if a query omits the condition on the tenant.
  */
 import { sql } from 'kysely'
 import type pg from 'pg'
@@ -53,30 +53,38 @@ import { AWAY_MS, serverOf } from './verified-client.ts'
  * maintenance mode. Background work is refused too, and retries later.
  */
 export interface Scopes {
-  /** Runs `work` in a transaction that sees one tenant. Retries if the transaction lost a race (`isRetryable`). */
+  /**
+   * Runs `work` in a transaction that sees one tenant. Runs it again if the transaction has lost a race
+   * (`isRetryable`).
+   */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` in a transaction that sees all tenants, for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /**
    * Runs one statement in a tenant and returns its rows after the commit. Concurrent statements share a commit, even
-   * across tenants. If the statement returns rows, notifies all nodes of the topics.
+   * across tenants. Notifies all nodes of the topics if the statement returns rows.
    */
   sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
-  /** The clock that measures `begunAt` of the transactions. */
+  /** The clock for the start times (`begunAt`) of transactions. */
   readonly clock: Time
   /** The clock for irreversible deletions. */
   readonly agreedClock: AgreedClock
   /** Refuses work on tenants in maintenance mode. */
   readonly requireAvailable: RequireAvailable
-  /** Returns scopes for the restore itself, which maintenance mode never refuses. They wait like `withPatience`. */
+  /**
+   * Returns scopes for the restore itself. Maintenance mode never refuses their transactions. They wait like those of
+   * `withPatience`.
+   */
   duringMaintenance(): Scopes
-  /** Returns scopes for background work, which waits for a silent database without a limit. */
+  /** Returns scopes for background work. They wait for an unresponsive database without a time limit. */
   withPatience(): Scopes
   /** Returns how many transactions wait for a connection. */
   waiting(): number
   /** Returns the total duration of all transactions so far, in milliseconds. */
   spentMs(): number
-  /** Returns false after the database could not write, until a write succeeds or a minute has passed. */
+  /**
+   * Returns false after the database could not write. Returns true again after a successful write, or after a minute.
+   */
   canWrite(): boolean
   /** Measures one round trip to the database. Rejects while the database is away. */
   ping(): Promise<Ping>
@@ -91,9 +99,9 @@ export interface Ping {
 }
 
 const TRIES = 3
-/** A failed write degrades the health report for this long, unless a later write succeeds. */
+/** How long a failed write degrades the health report, unless a later write succeeds. */
 const UNWRITABLE_FOR_MS = 60_000
-/** A ping fails after this long without a response. */
+/** The time without a response after which a ping fails. */
 const PING_MS = 3_000
 
 export interface ScopesOptions {
@@ -102,9 +110,9 @@ export interface ScopesOptions {
   changes: Changes
   log: Logger
   clock: Time
-  /** Aborts waits for a silent database. By default, waits have no time limit. */
+  /** Aborts waits for an unresponsive database. By default, waits have no time limit. */
   silence?: Pick<SilenceWatch, 'begin'>
-  /** Records acknowledged journal entries, for checking a new server. By default, no check uses the record. */
+  /** Records acknowledged journal entries, with which a new server is checked. By default they are not recorded. */
   recent?: RecentEntries
   /** Returns the database's time in milliseconds since the epoch. By default, queries the database. */
   databaseNow?: () => Promise<number>
@@ -116,18 +124,18 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
   const lost = (err: Error) => log.warn({ err }, 'database connection lost')
   const opened = openPool(address, size)
   const pool = openServerPool(opened, { changes, log, clock, onLost: lost })
-  /** Connections opened since the tables last changed, so their prepared statements are up to date. */
+  /** Connections opened after the last change of the tables. Their prepared statements are up to date. */
   let current = new WeakSet<pg.PoolClient>()
   const totals = openTotals()
   let spentMs = 0
   let unwritableAt: number | undefined
   const agreed = agreedClock(clock, options.databaseNow ?? (() => readNow(pool)))
   const requireAvailable = openGate(changes, () => readMaintenance(pool, TRUST_MS), { log, clock })
-  // A null topic may mean that a different server has taken over, whose totals differ.
+  // A null topic may mean that a different server, with other totals, is used now.
   changes.subscribe((topic) => topic === null && totals.clear())
   opened.on('connect', (client) => current.add(client))
 
-  /** Returns a connection whose prepared statements match the tables. Closes any outdated connection it finds. */
+  /** Returns a connection whose prepared statements match the tables. Closes outdated connections of the pool. */
   async function checkOut(): Promise<pg.PoolClient> {
     const client = await pool.connect()
     if (current.has(client)) return client
@@ -135,7 +143,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     return checkOut()
   }
 
-  /** Marks all current connections as outdated, because a node of a newer release changed the tables. */
+  /** Marks all current connections as outdated, because a newer release has changed the tables. */
   function replace(client: pg.PoolClient): void {
     log.info({}, 'table definitions changed; connections replaced')
     if (current.has(client)) current = new WeakSet()
@@ -162,7 +170,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     try {
       const begin = send(opening(tenantId, mode))
       hangUpUnlessAnswered(client, begin)
-      // Neither the work nor the commit awaits BEGIN. If BEGIN fails, they fail too.
+      // Ignores a failure of BEGIN here, because the work and the commit then fail too.
       begin.catch(() => undefined)
       const [done] = await Promise.allSettled([work(tx)])
       if (done.status === 'fulfilled') commit()
@@ -171,11 +179,11 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
       value = done.value
       if (mode !== 'write') commit().catch(lost)
       else {
-        // The commit of a failed transaction also fails if it records topics, and that error may arrive first.
+        // The commit of a failed transaction also fails if it records topics, and its error may arrive first.
         const [committed] = await Promise.all([commit(), ...sent]).catch(async (error) => {
           throw await firstFailure(error, sent)
         })
-        // COMMIT of a failed transaction returns ROLLBACK without an error.
+        // COMMIT of a failed transaction returns ROLLBACK and no error.
         if (lastCommand(committed) !== 'COMMIT') throw new RolledBack()
       }
       pool.requireCurrent(client)
@@ -196,7 +204,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
       client.release(broken)
       spentMs += clock.monotonic() - begunAt
     }
-    // Outside `try`, because an error after the commit must not look like a failed transaction.
+    // Runs outside `try`, because an error after the commit is not a failure of the transaction.
     committed(changes, log)
     return value
   }
@@ -216,7 +224,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
         const isElsewhere = tried === 1 && mayRunElsewhere(error, mode)
         if (tried >= TRIES || !(isElsewhere || isRetryable(error))) throw error
         if (isKeyGone(error)) changes.invalidate(['keys'])
-        // Lets the transaction that won the race finish. An immediate retry would collide again.
+        // Waits until the winner of the race has finished, because an immediate retry would collide again.
         if (!(isElsewhere || error instanceof OldTotal))
           await clock.delay(tried * (20 + Math.random() * 30))
       }
@@ -236,7 +244,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
   }
   const share = openSharedCommits({ alone: (one) => alone(one, caller), together, clock })
 
-  /** Returns the scopes of a caller. Each retry checks maintenance mode, so none writes after a restore began. */
+  /** Returns the scopes of a caller. Each retry checks maintenance mode, so none writes after a restore has begun. */
   const scopesFor = (view: View): Scopes => ({
     inTenant: (tenantId, work, mode = 'write') => run(tenantId, mode, work, view),
     acrossTenants: (work, mode = 'write') => run(null, mode, work, view),
@@ -265,15 +273,15 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
 interface View {
   /** Whether writes are refused in maintenance mode. */
   isRefused: boolean
-  /** Returns the waits of a new transaction. */
+  /** Returns the object that limits the waits of a new transaction. */
   begin: () => Patience
 }
 
 const endless = (): Patience => ENDLESS
 
 /**
- * Closes the connection if opening the transaction takes longer than the limit for a new connection. BEGIN never waits
- * for a lock, so the database or the network must be frozen.
+ * Closes the connection if opening the transaction takes longer than opening a connection may take. BEGIN never waits
+ * for a lock, so the database or the network must be unresponsive.
  */
 function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): void {
   let isAnswered = false
@@ -281,14 +289,14 @@ function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): v
     isAnswered = true
   }
   begin.then(answered, answered)
-  // Checks after pending input was read. If this process was suspended, the response may have arrived already.
+  // Checks only after pending input was read. If this process was suspended, the response may already have arrived.
   const check = () => setImmediate(() => isAnswered || hangUp(client))
   withDeadline(begin, AWAY_MS).catch(check)
 }
 
 /**
- * Returns whether a failed transaction may run again on another connection: the server wrote nothing, or the
- * transaction only read.
+ * Returns whether a failed transaction may run again on another connection. This is the case if the server has written
+ * nothing, or if the transaction only reads.
  */
 const mayRunElsewhere = (error: unknown, mode: Mode): boolean =>
   mode === 'write' ? isReadOnly(error) : error instanceof ServerMoved
@@ -307,7 +315,10 @@ async function readNow(pool: ServerPool): Promise<number> {
   return Number(rows[0]?.now)
 }
 
-/** Sends each statement in the scope of its tenant. @throws RolledBack if one cannot be sent; then none takes effect */
+/**
+ * Sends each statement in the scope of its tenant.
+ * @throws RolledBack if a statement cannot be sent. None of them then takes effect.
+ */
 function sendEach(
   tx: OpenTx,
   statements: readonly SharedStatement[],
@@ -323,8 +334,8 @@ function sendEach(
 }
 
 /**
- * Returns the SQL condition that a row belongs to the scope and its tenant is not deleted. Row-level security is a
- * second barrier. Example: `where(ofScope(tx, 'users.tenant_id'))`.
+ * Returns the SQL condition that a row belongs to the scope and its tenant is not deleted. Row-level security enforces
+ * the scope as well. Example: `where(ofScope(tx, 'users.tenant_id'))`.
  */
 export function ofScope(tx: Scoped, column: string) {
   return tx.tenantId === null
@@ -334,8 +345,8 @@ export function ofScope(tx: Scoped, column: string) {
 
 /**
  * Returns the SQL condition that a row belongs to the transaction's tenant. In a transaction across tenants, the
- * condition matches rows without a tenant and rows of `tenantId`. A null `tenantId` stands for every tenant that is not
- * deleted.
+ * condition matches rows without a tenant and rows of `tenantId`. If `tenantId` is null, it matches the rows of every
+ * tenant that is not deleted.
  */
 export function ofInstallation(tx: Scoped, column: string, tenantId: number | null) {
   if (tx.tenantId !== null) return ofScope(tx, column)
@@ -347,8 +358,8 @@ export function ofInstallation(tx: Scoped, column: string, tenantId: number | nu
 export type Scope = number | null
 
 /**
- * Returns the scope of a caller. A superadmin gets all tenants unless they name one. Other callers get their own tenant
- * and cannot name another (`requireOwnTenant`).
+ * Returns the scope of a caller. For a superadmin this is all tenants, or the tenant that they name. Other callers get
+ * their own tenant and cannot name another one (`requireOwnTenant`).
  */
 export function scopeOf(caller: { role: Role; tenant_id: number }, named?: number): Scope {
   return caller.role === 'superadmin' ? (named ?? null) : caller.tenant_id

@@ -12,10 +12,10 @@ import { AWAY_MS, serverOf } from './verified-client.ts'
 
 export interface ServerPool {
   /**
-   * Waits for a connection to the listener's current or last server. Before the listener has connected once, accepts
-   * any server that can write.
-   * @throws ServerRefused if the address leads to another server for 5 s, or if checking a new server takes longer than
-   *   that
+   * Waits for a connection to the listener's current or last server. Before the listener has connected for the first
+   * time, accepts any server that can write.
+   * @throws ServerRefused if the address leads to another server for 5 s, or if the check of a new server takes longer
+   * than 5 s
    */
   connect(): Promise<pg.PoolClient>
   /** Runs one statement on a connection of the pool. */
@@ -25,7 +25,7 @@ export interface ServerPool {
     patience?: Patience,
   ): Promise<pg.QueryResult<R>>
   /**
-   * @throws ServerMoved if the listener has moved to another server, so results of this connection must be discarded
+   * @throws ServerMoved if the listener has moved to another server. Results of this connection must then be discarded.
    */
   requireCurrent(client: pg.PoolClient): void
   /** Returns how many callers wait for a connection. */
@@ -48,7 +48,7 @@ export function openServerPool(
   { changes, log, clock, onLost }: ServerPoolOptions,
 ): ServerPool {
   const clients = new Set<pg.PoolClient>()
-  /** Connections closed because the listener moved. The pool may still hand them out. */
+  /** Connections that were closed because the listener has moved. The pool may still return them. */
   const closed = new WeakSet<pg.PoolClient>()
   pool.on('connect', (client) => clients.add(client))
   pool.on('remove', (client) => clients.delete(client))
@@ -83,7 +83,7 @@ export function openServerPool(
     while (!isCurrent(client)) {
       const wasClosed = closed.has(client)
       client.release(true)
-      // The address may now lead to another server. The listener checks, and moves there if so.
+      // The address may now lead to another server. The listener checks this, and moves there if necessary.
       const checked = wasClosed ? undefined : changes.recheck()
       await withDeadline(Promise.resolve(checked), left()).catch(refuse)
       client = await connectWithin(pool, left())
@@ -126,7 +126,7 @@ function refuse(): never {
   )
 }
 
-/** Connects within `ms`. A connection that opens later goes back to the pool. @throws Error on timeout */
+/** Connects within `ms`. If a connection opens later, it goes back to the pool. @throws Error on timeout */
 async function connectWithin(pool: pg.Pool, ms: number): Promise<pg.PoolClient> {
   const connecting = pool.connect()
   try {

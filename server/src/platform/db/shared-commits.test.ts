@@ -1,9 +1,9 @@
-/** Statements that share a commit: each has its own visibility, errors and lock waits. */
+/** Tests statements that share a commit. Each has its own visibility, errors and lock waits. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { endingPool, migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { systemTime } from '../../lib/time.ts'
@@ -50,7 +50,7 @@ const namesOf = async () =>
 const rename = (id: number, name: string) =>
   sql`update departments set name = ${name} where id = ${id} returning id`
 
-test('limits each statement to its own tenant within a shared transaction', async () => {
+test('a shared transaction limits each statement to its own tenant', async () => {
   const tenants = [NORTH, SOUTH, NORTH, 999, SOUTH]
   const rows = await Promise.all(
     tenants.map((tenant) => send<{ ids: number[] | null; commit: string }>(tenant, seen)),
@@ -65,7 +65,7 @@ test('limits each statement to its own tenant within a shared transaction', asyn
   expect(none[0]?.left ?? '').toBe('')
 })
 
-test("prevents changing or creating another tenant's rows", async () => {
+test('a shared transaction prevents changing or creating rows of another tenant', async () => {
   expect(
     await Promise.all([
       send(NORTH, rename(2, 'new')),
@@ -81,7 +81,7 @@ test("prevents changing or creating another tenant's rows", async () => {
   expect(await namesOf()).toEqual(['one', 'newer', 'three'])
 })
 
-test('returns after the commit, and then notifies the workers', async () => {
+test('a statement resolves after the commit, and then the workers are notified', async () => {
   await Promise.all([send(NORTH, rename(1, 'uno')), send(SOUTH, rename(3, 'tres'))])
   expect(await namesOf()).toEqual(['uno', 'two', 'tres'])
   // The shared transaction notifies once per topic.
@@ -91,7 +91,7 @@ test('returns after the commit, and then notifies the workers', async () => {
   expect(announced).toEqual([])
 })
 
-test('fails only the faulty statement and runs the others once', async () => {
+test('a shared transaction fails only the faulty statement, and runs the others once', async () => {
   const more = (id: number) =>
     sql`update departments set name = name || '+' where id = ${id} returning name`
   const outcomes = await Promise.allSettled([
@@ -104,8 +104,8 @@ test('fails only the faulty statement and runs the others once', async () => {
   expect(await namesOf()).toEqual(['one+', 'two', 'three+'])
 })
 
-// Otherwise, the other statements would wait for the lock timeout of 10 s.
-test('does not delay the other statements if one waits for a lock', async () => {
+// Without a short lock timeout, the other statements would wait for 10 s.
+test('a shared transaction does not delay other statements if one waits for a lock', async () => {
   const holder = await endingPool(openPool(database.address, 1)).connect()
   atTheEnd(() => holder.release())
   await holder.query(`begin; set local wardkeep.tenant_id = '${NORTH}'`)
@@ -121,7 +121,7 @@ test('does not delay the other statements if one waits for a lock', async () => 
   expect(await namesOf()).toEqual(['later', 'deux', 'trois'])
 })
 
-test('fails only the statement that cannot be sent', async () => {
+test('a shared transaction fails only the statement that cannot be sent', async () => {
   const [unsent, sent] = await Promise.allSettled([
     send(NORTH + 0.5, rename(1, 'unsent')),
     send(NORTH, rename(2, 'sent')),
@@ -133,7 +133,7 @@ test('fails only the statement that cannot be sent', async () => {
   expect(sent).toEqual({ status: 'fulfilled', value: [{ id: 2 }] })
 })
 
-test('refuses only the statement of a tenant in maintenance mode', async () => {
+test('a shared transaction refuses only the statement of a tenant in maintenance mode', async () => {
   const outcomes = await Promise.allSettled([
     send(CLOSED, rename(1, 'closed')),
     send(NORTH, rename(2, 'open')),
@@ -144,7 +144,7 @@ test('refuses only the statement of a tenant in maintenance mode', async () => {
   ])
 })
 
-test('fails all statements without a retry if the connection is lost midway', async () => {
+test('a shared transaction fails all statements without a retry if the connection is lost halfway', async () => {
   const asking = Promise.allSettled([
     send(NORTH, rename(1, 'lost')),
     send(NORTH, sql`select pg_sleep(20)`),
@@ -162,7 +162,7 @@ test('fails all statements without a retry if the connection is lost midway', as
   expect(await send(SOUTH, rename(3, 'again'))).toEqual([{ id: 3 }])
 })
 
-test('returns the right rows to each of hundreds of concurrent statements', async () => {
+test('each of hundreds of concurrent statements gets its own rows', async () => {
   const numbers = Array.from({ length: 300 }, (_, at) => at)
   const answers = await Promise.all(
     numbers.map((at) =>

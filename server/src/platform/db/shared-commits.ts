@@ -12,10 +12,10 @@ import type { Topic } from './topics.ts'
 
 /** The maximum number of statements per transaction. Locks are held until the last statement has run. */
 const MAX_TOGETHER = 32
-/** After this time, waiting statements start a transaction without waiting for the running one to end. */
+/** The time after which waiting statements start a transaction, even if another one is still running. */
 const PATIENCE_MS = 20
 
-/** A statement, its tenant, and the topics to notify if the statement returns rows. */
+/** A statement with its tenant, and the topics of which nodes are notified if the statement returns rows. */
 export interface SharedStatement {
   tenantId: number
   query: Statement
@@ -45,9 +45,10 @@ export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) 
       const rows = await together(waiting)
       waiting.forEach((one, at) => void one.resolve(rows[at] as Rows))
     } catch (error) {
-      // Nothing was written. An error or lock wait of one statement must not affect the others.
+      // Nothing was written. Runs each statement alone, so that an error or lock wait of one statement does not affect
+      // the others.
       if (isUndone(error)) await eachAlone(waiting)
-      // The transaction may have committed, so the caller decides whether to retry.
+      // The transaction may have committed, so each caller has to decide whether to retry.
       else for (const { reject } of waiting) reject(error)
     }
   }

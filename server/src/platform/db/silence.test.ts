@@ -1,4 +1,4 @@
-/** Aborted waits, and the time at which they are aborted. */
+/** Tests which waits are aborted, and when. */
 import { PassThrough } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
@@ -28,7 +28,7 @@ beforeEach(() => {
   })
 })
 
-/** Advances time in the steps of a process that is not suspended. */
+/** Advances time in small steps, as in a process that is not suspended. */
 async function pass(ms: number, isReceived = false): Promise<void> {
   for (let passed = 0; passed < ms; passed += 100) {
     if (isReceived) receivedAt = clock.monotonic()
@@ -50,7 +50,7 @@ function connection() {
 
 const never = new Promise<never>(() => undefined)
 
-test('closes the connection of a query that has waited 3 s for a silent database', async () => {
+test('the silence detector closes the connection of a query that has waited 3 s for a database that does not respond', async () => {
   const { client, isClosed } = connection()
   void watch.begin().answer(client, never)
   await pass(2_900)
@@ -59,7 +59,7 @@ test('closes the connection of a query that has waited 3 s for a silent database
   expect(isClosed()).toBe(true)
 })
 
-test('waits for a slow query until the listener has received nothing for 2 s', async () => {
+test('the silence detector keeps waiting for a slow query while the listener receives messages, and for 2 s afterwards', async () => {
   const { client, isClosed } = connection()
   void watch.begin().answer(client, never)
   await pass(30_000, true)
@@ -69,7 +69,7 @@ test('waits for a slow query until the listener has received nothing for 2 s', a
   expect(isClosed()).toBe(true)
 })
 
-test('aborts the wait for a connection, and returns a late connection to the pool', async () => {
+test('the silence detector aborts the wait for a connection, and returns a late connection to the pool', async () => {
   const { client, released } = connection()
   const { promise, resolve } = Promise.withResolvers<pg.PoolClient>()
   const failure = watch
@@ -89,7 +89,7 @@ const refused = (connecting: Promise<unknown>) =>
     () => true,
   )
 
-test('refuses connections after an aborted wait until the listener receives something', async () => {
+test('the silence detector refuses connections after an aborted wait until the listener receives a message', async () => {
   const { client } = connection()
   const connect = async () => client
   void watch.begin().answer(client, never)
@@ -101,7 +101,7 @@ test('refuses connections after an aborted wait until the listener receives some
   expect(await refused(watch.begin().connection(connect))).toBe(false)
 })
 
-test('hands out connections after a successful probe, even with a silent listener', async () => {
+test('the silence detector hands out connections after a successful test query, even if the listener receives nothing', async () => {
   const { client } = connection()
   const connect = async () => client
   void watch.begin().answer(client, never)
@@ -117,7 +117,7 @@ test('hands out connections after a successful probe, even with a silent listene
   expect(await refused(watch.begin().connection(connect))).toBe(false)
 })
 
-test('counts the waits for a connection and for the first response as one', async () => {
+test('the silence detector counts the wait for a connection and for the first response as one wait', async () => {
   const { client, isClosed } = connection()
   const patience = watch.begin()
   const { promise, resolve } = Promise.withResolvers<pg.PoolClient>()
@@ -129,7 +129,7 @@ test('counts the waits for a connection and for the first response as one', asyn
   expect(isClosed()).toBe(true)
 })
 
-test('starts a new wait with the query that follows a response', async () => {
+test('the silence detector starts another wait for the query after a response', async () => {
   const { client, isClosed } = connection()
   const patience = watch.begin()
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -145,7 +145,7 @@ test('starts a new wait with the query that follows a response', async () => {
   expect(isClosed()).toBe(true)
 })
 
-test('aborts no wait during which responses could not be read', async () => {
+test('the silence detector aborts no wait during which this process could not read responses', async () => {
   const { client, isClosed } = connection()
   void watch.begin().answer(client, never)
   clock.elapse(60_000)
@@ -153,7 +153,7 @@ test('aborts no wait during which responses could not be read', async () => {
   expect(isClosed()).toBe(false)
 })
 
-test('aborts no wait because this process was suspended', async () => {
+test('the silence detector aborts no wait because this process was suspended', async () => {
   const { client, isClosed } = connection()
   void watch.begin().answer(client, never)
   const suspended = clock.monotonic

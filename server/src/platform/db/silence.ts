@@ -1,4 +1,4 @@
-/** Aborts waits for a silent database, so that requests get a timely response (decision 0035). */
+/** Aborts waits for an unresponsive (silent) database, so that requests get a response in time (decision 0035). */
 import type pg from 'pg'
 import type { Time } from '../../lib/time.ts'
 import type { Changes } from './changes.ts'
@@ -10,7 +10,7 @@ const SILENT_MS = 2_000
 /** How long a query or a connection may wait for a silent database. */
 const PATIENCE_MS = 3_000
 const CHECK_MS = 100
-/** A longer gap between two checks means that the process was suspended or busy. */
+/** A gap between two checks that is longer than this means that the process was suspended or busy. */
 const PAUSED_MS = 1_000
 
 /** Thrown if the database was silent for so long that a wait was aborted. */
@@ -22,11 +22,12 @@ export class DatabaseSilent extends DatabaseTimeout {
   }
 }
 
-/** The waits of one transaction for the database. They share one time limit, which restarts with each response. */
+/** The waits of one transaction for the database. They share a time limit, which starts again with each response. */
 export interface Patience {
   /**
    * Waits for a connection from a pool. A connection that arrives too late goes back to the pool.
-   * @throws DatabaseSilent if this wait is aborted, or if the database is still silent after an earlier aborted wait
+   * @throws DatabaseSilent if this wait is aborted. Also thrown if the database is still silent after an earlier wait
+   * was aborted.
    */
   connection(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient>
   /** Waits for a response on the connection. Aborting the wait closes the connection. */
@@ -60,18 +61,23 @@ export interface SilenceOptions {
 /** Aborts the waits of transactions while the listener receives nothing from the database. */
 export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions): SilenceWatch {
   const waits = new Set<Wait>()
-  /** True from the first aborted wait until the listener or a probe receives something. */
+  /** True from the first aborted wait until the listener or a probe receives a response. */
   let isKnown = false
   let isProbing = false
   let checkedAt = clock.monotonic()
-  /** When this process last resumed. Waits count from then, because a suspended process reads no response. */
+  /**
+   * When this process last resumed. Waits are measured from this time, because a suspended process reads no response.
+   */
   let awakeSince = checkedAt
 
   let isDue = false
 
   const isSilent = (now: number) => Math.min(changes.silentMs(), now - awakeSince) >= SILENT_MS
 
-  /** Checks after the event loop has read pending input. After a busy period, timers run before responses are read. */
+  /**
+   * Checks after the event loop has read pending input. After a busy period, timers run before pending responses are
+   * read.
+   */
   function checkNextTurn(): void {
     if (isDue) return
     isDue = true
@@ -94,7 +100,10 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
       }
   }
 
-  /** Probes the database. The listener alone may be cut off, so its silence must not refuse requests for long. */
+  /**
+   * Probes the database. If only the listener is disconnected, its silence must not cause requests to be refused for
+   * long.
+   */
   async function probeOnce(): Promise<void> {
     isProbing = true
     await probe().then(
@@ -128,7 +137,7 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
           reject(new DatabaseSilent())
         })
         const connecting = connect()
-        // An idle connection does not prove that the server responds, so the wait continues with the query.
+        // An idle connection does not prove that the server responds, so the wait also covers the query.
         connecting.then(
           (client) => (isLate ? client.release() : waits.delete(wait)),
           () => waits.delete(wait),

@@ -21,12 +21,12 @@ import type { Database } from './database.ts'
 
 /**
  * The maximum number of named prepared statements, which the server stores per connection. Only statements with a fixed
- * text have names. Lists with filters have none, because filters occur in any combination.
+ * text have names. Lists with filters have no names, because there are too many combinations of filters.
  */
 const MAX_NAMES = 500
 const names = new Map<string, string>()
 
-/** Returns the name of a statement. Returns undefined for a new statement after the limit is reached. */
+/** Returns the name of a statement. Returns undefined for a new statement if the limit is reached. */
 function nameOf(sql: string): string | undefined {
   const known = names.get(sql)
   if (known || names.size >= MAX_NAMES) return known
@@ -42,7 +42,8 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknow
 /**
  * Returns a query with the name of its prepared statement. The name includes the scope, because plans depend on the
  * role. If the scope is null, the query is not prepared.
- * @throws if a value cannot be encoded. The driver would notice only when sending, drop the statement and continue
+ * @throws Error if a value cannot be encoded. The driver would notice this only while sending, and would drop the
+ * statement and continue.
  */
 export function prepared(
   scope: string | null,
@@ -54,7 +55,7 @@ export function prepared(
 }
 
 /**
- * Sends a statement on the connection. Statements sent in the same turn of the event loop share a packet, because each
+ * Sends a statement on the connection. Statements that are sent in the same turn of the event loop share a packet. Each
  * write costs a system call and wakes the server's process.
  */
 export function ask(
@@ -63,7 +64,7 @@ export function ask(
 ): Promise<pg.QueryResult> {
   const { stream } = (client as unknown as { connection: { stream: Writable } }).connection
   stream.cork()
-  // Waits for the callbacks of settled promises, so that the packet includes their statements.
+  // Runs after the callbacks of settled promises, so that the packet includes their statements.
   process.nextTick(() => stream.uncork())
   return client.query(query as pg.QueryConfig)
 }
@@ -111,7 +112,10 @@ export function queriesOn(send: SendStatement): Transaction<Database> {
 
 /** A statement with its values, ready to be sent. */
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'> & {
-  /** Milliseconds until a silent connection counts as lost, for statements that may take longer than usual. */
+  /**
+   * Milliseconds after which an unresponsive connection counts as lost. Set for statements that may take longer than
+   * usual.
+   */
   waitMs?: number
 }
 
@@ -125,12 +129,12 @@ class Slot {
 
 const builder = new Kysely<Database>({ dialect })
 
-/** Returns the placeholder for a named value, for code that builds a statement or a part of a statement. */
+/** Returns the placeholder for a named value. Used by code that builds a statement or a part of one. */
 export type ValueOf<V extends object> = <K extends keyof V & string>(name: K) => RawBuilder<V[K]>
 
 /**
- * Compiles a statement once. Returns a function that fills in the values of a run. Building a typical statement takes
- * longer than sending it. Example: `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
+ * Compiles a statement once, because building a typical statement takes longer than sending it. Returns a function that
+ * fills in the values of a run. Example: `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
  * @param build uses `value(name)` for each value that varies per run, and builds with `db`
  */
 export function statement<V extends object>(

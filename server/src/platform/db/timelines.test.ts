@@ -21,14 +21,14 @@ function watched() {
   return { clock, timelines, isRefused }
 }
 
-test('accepts the same timeline, a higher timeline, and any timeline of another cluster', () => {
+test('a node accepts a server with the same or a higher timeline, and any server of another cluster', () => {
   const { isRefused } = watched()
   expect(isRefused('0000000A')).toBe(false)
   expect(isRefused('00000010')).toBe(false)
   expect(isRefused('00000001', '8')).toBe(false)
 })
 
-test('refuses a lower timeline for 30 s from when it was first seen', () => {
+test('a node refuses a server with a lower timeline for 30 s after the server first appeared', () => {
   const { clock, isRefused } = watched()
   for (let second = 0; second < 30; second += 1) {
     expect(isRefused('00000009')).toBe(true)
@@ -37,14 +37,14 @@ test('refuses a lower timeline for 30 s from when it was first seen', () => {
   expect(isRefused('00000009')).toBe(false)
 })
 
-test('refuses a lower timeline again if it was not seen for a while', () => {
+test('a node refuses a server with a lower timeline again if it reappears after an hour', () => {
   const { clock, isRefused } = watched()
   expect(isRefused('00000009')).toBe(true)
   clock.elapse(3_600_000)
   expect(isRefused('00000009')).toBe(true)
 })
 
-test('refuses a lower timeline for another 30 s after the node used a server', () => {
+test('a node refuses a server with a lower timeline for another 30 s after a server with a higher one was used', () => {
   const { clock, timelines, isRefused } = watched()
   expect(isRefused('00000009')).toBe(true)
   clock.elapse(30_000)

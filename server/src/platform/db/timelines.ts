@@ -1,11 +1,14 @@
-/** Refuses a former primary for 30 s after a promotion. Later, the server counts as restored on purpose. */
+/**
+ * Refuses a former primary for 30 s after a promotion. If the server is still there later, the service assumes that an
+ * operator has restored it on purpose.
+ */
 import type { Time } from '../../lib/time.ts'
 import { ServerRefused } from './failures.ts'
 import type { ServerIdentity } from './first-message.ts'
 
-/** How long a server on a lower timeline is refused. A former primary is stopped or rewound within this time. */
+/** How long a server on a lower timeline is refused. Within this time, a former primary is stopped or rewound. */
 export const LOWER_TIMELINE_MS = 30_000
-/** After this time without a connection to the refused server, the 30 s start again. */
+/** How long the refused server must be absent until its 30 s start again. */
 const FORGOTTEN_MS = 10_000
 
 export interface Timelines {

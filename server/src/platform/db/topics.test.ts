@@ -8,6 +8,6 @@ test.each([
   ['user:5x', 'user', '5x', undefined],
   ['user:', 'user', '', undefined],
   ['', '', undefined, undefined],
-])('parses the topic "%s" as kind "%s" with id %s', (topic, kind, id, number) => {
+])('a node parses the topic "%s" as kind "%s" with id %s', (topic, kind, id, number) => {
   expect(parseTopic(topic)).toEqual({ kind, id, number })
 })

@@ -1,14 +1,14 @@
 /** Topics of notifications between nodes. `user:5` stands for one user, `keys` for all keys. */
 
-/** The kinds of topics and their spelling. Each feature adds its kinds by declaration merging, next to its tables. */
+/** The kinds of topics and their format. Each feature adds its kinds by declaration merging, next to its tables. */
 export interface Topics {
   /** New journal entries. */
   journal: 'journal'
   /** Keys of any kind were added or removed. */
   keys: 'keys'
-  /** Invalidations were deleted before the node read them, so all its cached values may be stale. */
+  /** Invalidations were deleted before the node read them, so all its cached values may be outdated. */
   unread: 'unread'
-  /** A restore replaced many rows, so all cached values are stale. */
+  /** A restore has replaced many rows, so all cached values are outdated. */
   restored: 'restored'
 }
 
@@ -16,7 +16,7 @@ export type Topic = Topics[keyof Topics]
 
 export interface ParsedTopic {
   kind: string
-  /** The id, such as `5` in `user:5`; undefined if the topic names a whole kind. */
+  /** The id, such as `5` in `user:5`. Undefined if the topic concerns the whole kind. */
   id: string | undefined
   /** The id as a number, for kinds with numeric ids. */
   number: number | undefined

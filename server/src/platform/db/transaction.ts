@@ -19,7 +19,8 @@ import type { Topic } from './topics.ts'
 declare const scoped: unique symbol
 
 /**
- * The result of a sent statement. Wraps the promise, because an async function would await a promise that it returns.
+ * The result of a sent statement. The promise is wrapped in an object, because an async function would await a promise
+ * that it returns.
  */
 export interface SentStatement<R> {
   rows: Promise<R[]>
@@ -36,19 +37,21 @@ export interface Scoped {
 export interface TenantTx extends Scoped {
   /** Kysely on this transaction. */
   readonly db: Transaction<Database>
-  /** The start of the transaction on the monotonic clock. The transaction sees everything committed before then. */
-  readonly begunAt: number
   /**
-   * Sends a statement without waiting for its result. The commit does not wait either, and fails if the statement
-   * fails.
+   * The start of the transaction on the monotonic clock. The transaction sees everything that was committed before this
+   * time.
    */
+  readonly begunAt: number
+  /** Sends a statement without waiting for its result. If the statement fails, the commit fails too. */
   send(query: Statement): void
   /**
    * Like `send`, but returns the rows, which the caller may await later. If `work` does not await them, they arrive
-   * after the commit was sent. If the statement returns rows, notifies all nodes of the topics, as `notify` does.
+   * after the commit was sent. Notifies all nodes of the topics as `notify` does if the statement returns rows.
    */
   sendFor<R>(query: Statement, ...topics: Topic[]): SentStatement<R>
-  /** Sends a statement that returns journal entries. This node remembers them after the commit is acknowledged. */
+  /**
+   * Sends a statement that returns journal entries. After the commit is acknowledged, this node remembers the entries.
+   */
   sendEntries(query: Statement): SentStatement<RecentEntry>
   /**
    * Sends the commit before `work` returns. No statement may follow. The commit shares a packet with the statements
@@ -57,11 +60,11 @@ export interface TenantTx extends Scoped {
   end(): void
   /** Whether this run is a retry. Outdated cached data may have caused the first run to fail. */
   readonly isAgain: boolean
-  /** Makes all nodes drop their cached values of the topics, as part of the commit (see `changes.ts`). */
+  /** Makes all nodes drop their cached values of the topics. The commit includes the topics (see `changes.ts`). */
   invalidate(...topics: Topic[]): void
   /**
-   * Notifies all nodes after the commit that there is work on the topics. Unlike `invalidate`, a notification adds no
-   * cost to the commit and may be lost, so workers must also poll.
+   * Notifies all nodes after the commit that there is work on the topics. Unlike `invalidate`, this adds no cost to the
+   * commit, but the notification may be lost. Workers must therefore also poll.
    */
   notify(...topics: Topic[]): void
   /** The list totals that this node has cached. */
@@ -73,15 +76,18 @@ export interface TenantTx extends Scoped {
 
 /**
  * The modes for reading a page of a list, in one snapshot with a timeout of 3 s per statement. PostgreSQL plans a
- * `list` statement once for all values. It plans a `filtered list` for each set of values, because they decide which
- * index is best.
+ * `list` statement once for all values. It plans a `filtered list` statement for each set of values, because the best
+ * index depends on the values.
  */
 export type ListMode = 'list' | 'filtered list'
 
 /** The mode of a transaction. Only `write` transactions can write, and only they wait for their commit. */
 export type Mode = 'write' | 'read' | ListMode
 
-/** The tenant whose rows a transaction sees, null for all tenants, or `each` for the tenants that it enters in turn. */
+/**
+ * The scope of a transaction: a tenant, null for all tenants, or `each` for a transaction that enters one tenant after
+ * the other.
+ */
 export type Opened = number | null | 'each'
 
 export interface OpenTx extends TenantTx {
@@ -91,7 +97,7 @@ export interface OpenTx extends TenantTx {
 
 const WRITES: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE'])
 
-/** Returns the handle of a transaction, and functions to commit, abandon and follow up on it. */
+/** Returns the handle of a transaction, and functions to commit it, to abandon it, and to run the follow-up work. */
 export function transactionOn(
   ask: Ask,
   tenantId: Opened,
@@ -132,10 +138,11 @@ export function transactionOn(
     }
     return committing
   }
-  // A statement that is planned for each set of values gains nothing from being prepared.
+  // A statement that is planned for each set of values is not prepared, because preparing saves nothing.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
   const run: SendStatement = ({ sql: text, parameters, waitMs }) => {
-    // After the end, a statement would run without a scope, or in that of the connection's next user.
+    // After the end of the transaction, a statement would run without a scope, or in the scope of the connection's next
+    // user.
     if (committing || isAbandoned) throw new Error('the transaction has ended')
     const query = prepared(scope, text, parameters)
     const patience = waitMs === undefined ? {} : { query_timeout: waitMs }
@@ -149,13 +156,13 @@ export function transactionOn(
     return answer
   }
   const notify = (...work: Topic[]) => work.forEach((topic) => void notified.add(topic))
-  // Bypasses Kysely's execution, which waits before sending, so the commit would overtake the statement.
+  // Bypasses Kysely's execution, which waits before sending. The commit would then be sent before the statement.
   const sendFor = (query: Statement, ...work: Topic[]) => {
     const rows = run(query).then((answer) => {
       if (answer.rows.length > 0) notify(...work)
       return answer.rows
     })
-    // A failure also fails the commit or a later statement, so it needs no handling here.
+    // Ignores a failure here, because the commit or a later statement fails too.
     rows.catch(() => undefined)
     sent.push(rows)
     return { rows }
@@ -190,7 +197,7 @@ export function transactionOn(
     commit,
     /** Returns whether any statement so far wrote rows. */
     hasWritten: () => hasWritten,
-    /** Makes each later statement throw, in case `work` continues after the transaction failed. */
+    /** Makes each later statement throw. `work` may continue after the transaction has failed. */
     abandon() {
       isAbandoned = true
     },
@@ -206,7 +213,7 @@ export function transactionOn(
 }
 
 /**
- * Returns why a transaction failed: the error of the statement that caused it, instead of the next statement's
+ * Returns why a transaction failed. This is the error of the statement that caused the failure, and not the later error
  * "transaction is aborted".
  */
 export async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise<unknown> {
@@ -223,13 +230,13 @@ const BEGIN: Record<Mode, string> = {
   'filtered list': `${LIST}; set local plan_cache_mode = force_custom_plan`,
 }
 
-/** Short limits for a shared transaction, because its waits and slow statements delay unrelated callers. */
+/** Short time limits for a shared transaction, because its waits and slow statements delay unrelated callers. */
 const SHORT_WAIT = "set local lock_timeout = '100ms'; set local statement_timeout = '1s'"
 
 export function opening(tenantId: Opened, mode: Mode): string {
   const begin = BEGIN[mode]
   if (tenantId === null) return `${begin}; set local role ${PLATFORM_ROLE}`
-  // The connection starts with this role. Setting the role again prevents the address from overriding it.
+  // Sets the role again although the connection starts with this role, so that the address cannot override the role.
   const asApp = `${begin}; set local role ${APP_ROLE}`
   return `${asApp}; ${tenantId === 'each' ? SHORT_WAIT : entering(tenantId)}`
 }
@@ -239,7 +246,10 @@ function entering(tenantId: number): string {
   return `set local wardkeep.tenant_id = '${tenantId}'`
 }
 
-/** Returns the commit, which also records the topics. A NOTIFY here would serialize all commits of the server. */
+/**
+ * Returns the commit, which also records the topics. A NOTIFY in the commit would make all commits of the server wait
+ * for each other.
+ */
 const closing = (topics: ReadonlySet<Topic>): string =>
   topics.size === 0 ? 'commit' : `${recordTopics(topics)}; commit`
 

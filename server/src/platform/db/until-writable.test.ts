@@ -27,7 +27,7 @@ function waiter(waitMs = 60_000) {
   return { options, lines, warned: warned.promise, clock, stop: () => stopping.abort() }
 }
 
-test('waits for a database that is away, and logs the beginning and the end', async () => {
+test('startup waits for an unreachable database, and logs the beginning and the end of the wait', async () => {
   const database = await emptyDatabase()
   const proxy = await proxyTo(database)
   await proxy.refuse()
@@ -43,7 +43,7 @@ test('waits for a database that is away, and logs the beginning and the end', as
   expect(lines[0]?.reason).toMatch(/ECONNREFUSED/)
 })
 
-test('waits for the promotion of a standby', async () => {
+test('startup waits until a standby is promoted', async () => {
   const { standby } = await startTwoServers()
   const { options, lines, warned } = waiter()
   const waiting = untilWritable(standby, options)
@@ -53,7 +53,7 @@ test('waits for the promotion of a standby', async () => {
   expect(await waiting).toBe(true)
 })
 
-test('fails with the reason when the time limit is reached', async () => {
+test('startup throws the reason when the time limit is reached', async () => {
   const proxy = await proxyTo(await emptyDatabase())
   await proxy.refuse()
   const { options, warned, clock } = waiter()
@@ -68,7 +68,7 @@ test('fails with the reason when the time limit is reached', async () => {
 test.each([
   ['a missing database', { pathname: '/none' }, '3D000'],
   ['a missing user', { username: 'none' }, '28000'],
-])('throws immediately for %s', async (_, change, code) => {
+])('startup throws immediately if the cause is %s', async (_, change, code) => {
   const { options, lines } = waiter()
   const url = new URL((await proxyTo(await emptyDatabase())).url)
   const waiting = untilWritable({ url: Object.assign(url, change).href }, options)
@@ -76,7 +76,7 @@ test.each([
   expect(lines).toEqual([])
 })
 
-test('stops waiting when the process shuts down', async () => {
+test('startup stops waiting when the process shuts down', async () => {
   const proxy = await proxyTo(await emptyDatabase())
   await proxy.refuse()
   const { options, warned, stop } = waiter()

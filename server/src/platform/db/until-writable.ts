@@ -13,7 +13,7 @@ const AGAIN_MS = 500
  * Waits until the address leads to a server that can write. Logs the beginning and the end of the wait.
  * @returns false if the signal aborts first
  * @throws StartupError with the reason after `waitMs`. Permanent errors, such as a wrong password, are thrown
- *   immediately.
+ * immediately.
  */
 export async function untilWritable(
   address: DatabaseAddress,

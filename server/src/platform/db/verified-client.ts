@@ -10,7 +10,7 @@ import {
 } from './first-message.ts'
 import { HostClient, type HostClientConfig, hangUp } from './hosts.ts'
 
-/** The time limit for opening a connection or a transaction. After it, the database counts as away. */
+/** The time limit for opening a connection or a transaction. After this time, the database counts as unavailable. */
 export const AWAY_MS = 5_000
 
 export interface VerifiedClientConfig extends HostClientConfig {
@@ -20,8 +20,8 @@ export interface VerifiedClientConfig extends HostClientConfig {
 }
 
 /**
- * Sends the first message as part of `connect`, so pools and single connections apply the same checks. After a
- * connection is lost, its next query fails. The client's error event never ends the process.
+ * Sends the first message as part of `connect`, so that pools and single connections apply the same checks. After the
+ * connection is lost, the next query fails. The error event of the client never ends the process.
  */
 export class VerifiedClient extends HostClient {
   readonly #config: VerifiedClientConfig
@@ -45,7 +45,7 @@ export class VerifiedClient extends HostClient {
       this.#introduction = await withDeadline(introduce(this, this.#config), AWAY_MS)
       return this
     } catch (error) {
-      // Calling `end` first keeps the pool from reporting a lost connection.
+      // Calls `end` first, so that the pool does not report a lost connection.
       void this.end()
       hangUp(this)
       throw markFailure(error)
@@ -57,7 +57,7 @@ export class VerifiedClient extends HostClient {
 export const serverOf = (client: pg.Client | pg.PoolClient): ServerIdentity =>
   (client as pg.Client as VerifiedClient).introduction.server
 
-/** Closes a connection within 5 s, even if its server is frozen and never responds. */
+/** Closes a connection within 5 s, even if its server is unresponsive. */
 export async function closeClient(client: pg.Client): Promise<void> {
   await withDeadline(client.end(), AWAY_MS).catch(() => undefined)
   hangUp(client)

@@ -8,7 +8,7 @@ vi.mock('node:child_process', { spy: true })
 const passwd = (...names: string[]) =>
   names.map((name, at) => `${name}:x:${100 + at}:${200 + at}::/:/bin/false`).join('\n')
 
-test('prefers the account wardkeep, then postgres, then nobody', () => {
+test('the embedded PostgreSQL runs as the account wardkeep, or else postgres, or else nobody', () => {
   const nameOf = (...names: string[]) => chosen(passwd('root', ...names))?.name
   expect(nameOf('nobody', 'postgres', 'wardkeep')).toBe('wardkeep')
   expect(nameOf('nobody', 'postgres')).toBe('postgres')
@@ -17,7 +17,7 @@ test('prefers the account wardkeep, then postgres, then nobody', () => {
   expect(chosen(passwd('wardkeep'))).toEqual({ name: 'wardkeep', uid: 100, gid: 200 })
 })
 
-test('passes no environment variables to the account, whose other processes could read them', () => {
+test("the embedded PostgreSQL gets no environment variables, because its account's other processes could read them", () => {
   vi.stubEnv('ENCRYPTION_KEY', 'marker')
   onTestFinished(() => void vi.unstubAllEnvs())
   const { uid = 0, gid = 0 } = { uid: process.getuid?.(), gid: process.getgid?.() }

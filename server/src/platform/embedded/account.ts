@@ -1,5 +1,6 @@
 /**
- * Chooses the account that runs the server. PostgreSQL refuses to run as root, so root starts it under another account.
+ * Chooses the account that runs the server. PostgreSQL refuses to run as root, so root must start it under another
+ * account.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -15,7 +16,7 @@ export interface SystemAccount {
 
 /**
  * Returns the account that must run the server, or undefined for the service's own account. An existing cluster keeps
- * its owner, so the service still starts if an account `postgres` is created later.
+ * its owner. The service therefore still starts if an account `postgres` is created later.
  * @throws StartupError if no account can run the server
  */
 export async function serverAccount(pgdata: string): Promise<SystemAccount | undefined> {
@@ -46,8 +47,8 @@ export async function serverAccount(pgdata: string): Promise<SystemAccount | und
 }
 
 /**
- * Returns the preferred account of the passwd file, or undefined if it contains none of them. A dedicated account comes
- * first, because superusers of another cluster could read the folder if it belonged to `postgres`. The service never
+ * Returns the preferred account of the passwd file, or undefined if it contains none of them. A dedicated account is
+ * preferred. If the folder belonged to `postgres`, superusers of another cluster could read it. The service never
  * creates accounts.
  */
 export function chosen(passwd: string): SystemAccount | undefined {

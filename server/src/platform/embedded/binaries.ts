@@ -72,8 +72,8 @@ async function locate(): Promise<Package> {
 }
 
 /**
- * Creates the symbolic links listed in the package, because npm packages cannot contain links. The package's install
- * script also creates them, but may not have run.
+ * Creates the symbolic links that the package lists, because npm packages cannot contain links. The package's install
+ * script creates them too, but may not have run.
  */
 async function makeLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
@@ -101,7 +101,10 @@ function runnable(root: string, { account }: DataFolder): boolean {
   )
 }
 
-/** Copies the programs to a temporary name and renames it, so an existing copy is always complete. Returns the copy. */
+/**
+ * Copies the programs under a temporary name and then renames the copy, so that an existing copy is always complete.
+ * Returns the path of the copy.
+ */
 async function copyInto(folder: DataFolder, found: Package, log: EmbeddedLog): Promise<string> {
   const shelf = join(folder.path, 'postgres-programs')
   const copy = join(shelf, found.version)

@@ -51,7 +51,7 @@ export async function prepareCluster(context: ClusterContext): Promise<void> {
 export async function hasCluster(dataDir: string): Promise<boolean> {
   return access(join(dataDir, 'postgres', 'PG_VERSION')).then(
     () => true,
-    // Treats an inaccessible cluster as existing, because opening it later reports the reason.
+    // Treats an inaccessible cluster as existing. Opening it later reports the reason.
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   )
 }
@@ -68,7 +68,10 @@ async function clearDrafts(folder: DataFolder): Promise<void> {
   }
 }
 
-/** Creates the cluster under a temporary name and renames it, so a folder `postgres` is always complete and on disk. */
+/**
+ * Creates the cluster under a temporary name and then renames it. A folder named `postgres` is therefore always
+ * complete and on disk.
+ */
 async function makeCluster({ folder, binaries, endpoint, log }: ClusterContext): Promise<void> {
   const found = await readdir(folder.pgdata).catch(() => [])
   if (found.length > 0) {

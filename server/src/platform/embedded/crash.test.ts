@@ -1,4 +1,4 @@
-/** Tests the embedded server after a kill: it ends with the service, loses no data, and restarts. */
+/** Tests the embedded server after a kill. It ends with the service, loses no data, and restarts. */
 import { spawn } from 'node:child_process'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-describe('when the service is killed with -9', () => {
+describe('when the service is killed with -9, the embedded server', () => {
   test('loses no acknowledged write and leaves no server running, five times in a row', {
     timeout: 60_000,
   }, async () => {
@@ -56,12 +56,12 @@ describe('when the service is killed with -9', () => {
     expect((await readdir(dataDir)).filter((name) => name.includes('draft'))).toEqual([])
   })
 
-  test('stops the leftover server and keeps its data if the supervisor is killed too', async () => {
+  test('is stopped at the next start and keeps its data if the supervisor was killed too', async () => {
     const dataDir = await scratch()
     const child = service(dataDir, { mode: 'write' })
     await child.first('ack')
     const orphan = await postmasterPid(dataDir)
-    // Suspends the service first, because it would immediately start another server and supervisor.
+    // Suspends the service first. Otherwise the service would immediately start another server and supervisor.
     process.kill(child.pid, 'SIGSTOP')
     const shells = (await processesOn(dataDir)).filter((pid) => pid !== child.pid)
     for (const pid of shells) {
@@ -79,7 +79,7 @@ describe('when the service is killed with -9', () => {
   })
 })
 
-describe('when the server is killed with -9', () => {
+describe('when the server is killed with -9, the embedded server', () => {
   test('restarts with its data', async () => {
     const dataDir = await scratch()
     const server = await started(dataDir)
@@ -108,7 +108,7 @@ describe('when the server is killed with -9', () => {
     onTestFinished(() => client.end().catch(() => undefined))
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
     const backend = rows[0]?.pid as number
-    // While suspended, the backend does not notice that the postmaster died, and keeps its shared memory.
+    // A suspended backend does not notice that the postmaster has died, and keeps its shared memory.
     process.kill(backend, 'SIGSTOP')
     onTestFinished(() => void signal(backend, 'SIGCONT'))
     const killed = await postmasterPid(dataDir)

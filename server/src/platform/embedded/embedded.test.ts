@@ -30,7 +30,7 @@ describe('the embedded server', () => {
     ).toEqual([{ datcollate: 'C.UTF-8', encoding: 'UTF8' }])
   })
 
-  test('has ended and cleaned up when stop() resolves', async () => {
+  test('has ended, and its files are cleaned up, when stop() resolves', async () => {
     const dataDir = await scratch()
     const server = await started(dataDir)
     expect((await processesOn(dataDir)).length).toBeGreaterThan(0)
@@ -126,7 +126,7 @@ describe.runIf(isRoot)('the embedded server started by root', () => {
       expect((await stat(`/proc/${pid}`)).uid).toBe(owner.uid)
   })
 
-  test('runs copies of the programs if its account cannot reach node_modules', {
+  test('runs copies of the PostgreSQL programs if its account cannot read node_modules', {
     timeout: 120_000,
   }, async () => {
     const closed = await scratch()

@@ -31,10 +31,10 @@ export interface Endpoint {
   dispose(): Promise<void>
 }
 
-/** The address and password that a client needs to connect. */
+/** The address and the password with which a client connects. */
 export type Door = Pick<Endpoint, 'host' | 'port' | 'password'>
 
-// The port is only part of the socket file's name. Socket paths may have 103 bytes on macOS and 107 on Linux.
+// The port is only a part of the socket file's name. The path of a socket may have 103 bytes on macOS and 107 on Linux.
 export const PORT = 5432
 const SOCKET = `.s.PGSQL.${PORT}`
 const LONGEST = 103
@@ -79,7 +79,10 @@ async function unixSocket(folder: DataFolder): Promise<Endpoint> {
   }
 }
 
-/** Creates a folder that only its owner and root can enter. It protects the socket, whose authentication is `trust`. */
+/**
+ * Creates a folder that only its owner and root can enter. The folder protects the socket, whose authentication is
+ * `trust`.
+ */
 async function privateFolder(path: string, { account }: DataFolder): Promise<string> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   if (account) await chown(path, account.uid, account.gid)
@@ -87,11 +90,13 @@ async function privateFolder(path: string, { account }: DataFolder): Promise<str
   return path
 }
 
-/** Creates a private folder with a short path, and writes the path to `record`, so the next start uses it again. */
+/**
+ * Creates a private folder with a short path. Writes the path to `record`, so that the next start uses the same folder.
+ */
 async function shortFolder(record: string, folder: DataFolder): Promise<string> {
   const noted = (await readFile(record, 'utf8').catch(() => '')).trim()
   if (noted !== '' && (await isOurs(noted, folder))) return noted
-  // Root's TMPDIR may be inaccessible to the server's account.
+  // Uses /tmp for root, because root's TMPDIR may be inaccessible to the server's account.
   const base = folder.account ? '/tmp' : tmpdir()
   const path = await mkdtemp(join(base, 'wardkeep-'))
   if (Buffer.byteLength(join(path, SOCKET)) > LONGEST) {

@@ -1,4 +1,4 @@
-/** Creates the data folder, and permits the server's account to enter the folder but not to list its files. */
+/** Creates the data folder. Permits the server's account to enter the folder, but not to list its files. */
 import { access, chmod, constants, mkdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { StartupError } from '../../lib/startup-error.ts'
@@ -18,7 +18,7 @@ export interface DataFolder {
 export async function openFolder(dataDir: string): Promise<string> {
   const wanted = resolve(dataDir)
   const first = await mkdir(wanted, { recursive: true, mode: 0o700 })
-  // Permits all accounts to enter the parent folders just created, regardless of the umask.
+  // Permits all accounts to enter the parent folders that were just created, regardless of the umask.
   if (first !== undefined) {
     for (let each = dirname(wanted); each.length >= first.length; each = dirname(each))
       await chmod(each, 0o711)

@@ -48,8 +48,8 @@ export async function startEmbedded(options: {
 const JOIN_MS = 10_000
 
 /**
- * Like `startEmbedded`, but if another process runs a server on the folder, returns a connection to that server. `stop`
- * does not stop it, because it belongs to the other process.
+ * Like `startEmbedded`. If another process already runs a server on the folder, returns a connection to that server.
+ * `stop` does not stop that server.
  */
 export async function joinEmbedded(
   options: Parameters<typeof startEmbedded>[0],
@@ -69,7 +69,7 @@ export async function joinEmbedded(
   }
 }
 
-/** Deletes a data folder that a dead process has left. Does nothing while another process uses the folder. */
+/** Deletes a data folder of a process that has died. Does nothing if another process uses the folder. */
 export async function deleteLeftFolder(path: string): Promise<void> {
   const ownership = await takeFolder(path).catch((error: unknown) => {
     if (error instanceof StartupError) return undefined

@@ -1,4 +1,4 @@
-/** Stops a server that an earlier service left running, and neutralizes the pid file of a server that died. */
+/** Stops a server that an earlier service has left running. Makes the pid file of a server that died harmless. */
 import { execFile, execFileSync } from 'node:child_process'
 import { constants, open, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import type { EmbeddedLog } from './log.ts'
 
 const PATIENCE = 60_000
 const IMMEDIATE_AFTER = 30_000
-// This pid is higher than the maximum of any system, so PostgreSQL considers the process dead.
+// This pid is higher than the maximum on any system, so PostgreSQL considers the process dead.
 const NO_PROCESS = '99999999'
 
 /** Ensures that no server runs on the folder, and that no pid file prevents a start. */
@@ -47,13 +47,14 @@ export async function settleLeftover({
 }
 
 /**
- * Replaces the pid in the file, because PostgreSQL does not start if another process has the same pid. Does not delete
- * the file, because PostgreSQL needs its shared memory id to detect remaining processes of a dead server.
+ * Replaces the pid in the file, because PostgreSQL does not start if another process has this pid. Does not delete the
+ * file, because it contains the shared memory id with which PostgreSQL detects remaining processes of a dead server.
  */
 async function disarm(pidFile: string): Promise<void> {
   const left = await readFile(pidFile, 'utf8').catch(() => undefined)
   if (left === undefined) return
-  // Does not follow links, because root may be writing to a folder of another account, which could place a link there.
+  // Does not follow links. The service may be writing as root to a folder of another account, which could place a link
+  // there.
   const file = await open(pidFile, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW)
   try {
     await file.writeFile(left.replace(/^.*/, NO_PROCESS))
@@ -99,8 +100,8 @@ function send(pid: number, name: 'SIGINT' | 'SIGQUIT', folder: DataFolder): void
 }
 
 /**
- * Returns whether the process is the cluster's postmaster. The postmaster's working folder is the cluster, which
- * distinguishes it from another process with a reused pid.
+ * Returns whether the process is the cluster's postmaster. The working folder of a postmaster is its cluster, which is
+ * not the case for another process with a reused pid.
  */
 async function isServerOf(pid: number, pgdata: string): Promise<boolean> {
   if (!(pid > 0)) return false

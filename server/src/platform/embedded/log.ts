@@ -18,7 +18,8 @@ export async function rotateServerLog(path: string): Promise<void> {
 }
 
 /**
- * Returns the current size of the server log; 0 if there is none. Pass it to `readServerLog` to read only later lines.
+ * Returns the current size of the server log. Returns 0 if there is none. A caller passes the size to `readServerLog`
+ * to read only later lines.
  */
 export async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0

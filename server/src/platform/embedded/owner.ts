@@ -1,7 +1,7 @@
 /**
  * Restricts a data folder to one service with a file lock. The kernel releases the lock when the process ends for any
- * reason, so there are no stale locks. Of several processes that start together, exactly one gets the lock. Uses
- * SQLite, because Node has no other file lock.
+ * reason, so no lock is left behind. If several processes start together, exactly one gets the lock. Uses SQLite,
+ * because Node has no other file lock.
  */
 import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -51,8 +51,8 @@ export async function takeFolder(folder: string): Promise<Ownership> {
 }
 
 /**
- * Locks the file, or returns undefined if another process has locked it. Opens the file only once, because closing any
- * descriptor of it would drop the process's lock (POSIX).
+ * Locks the file. Returns undefined if another process has locked it. Opens the file only once, because closing any
+ * descriptor of the file would release the process's lock (POSIX).
  */
 async function tryLock(path: string): Promise<DatabaseSync | undefined> {
   await access(path, constants.R_OK | constants.W_OK).catch((error: NodeJS.ErrnoException) => {
@@ -60,7 +60,7 @@ async function tryLock(path: string): Promise<DatabaseSync | undefined> {
   })
   const database = new DatabaseSync(path, { timeout: 0 })
   try {
-    // The transaction writes nothing, so it creates no journal file and works on a full disk.
+    // The transaction writes nothing. It therefore creates no journal file, and works on a full disk.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE')
     return database
   } catch (error) {

@@ -15,7 +15,8 @@ export async function isReady(endpoint: Door): Promise<boolean> {
     await connected(endpoint, DATABASE, async () => undefined)
     return true
   } catch (error) {
-    // Without a response (no socket yet, connection refused or cut off), the server is still starting.
+    // The server is still starting if it does not respond: there is no socket yet, or the connection is refused or cut
+    // off.
     if (!(error instanceof pg.DatabaseError) || STARTING_OR_STOPPING.test(error.code ?? ''))
       return false
     if (error.code !== NO_SUCH_DATABASE) throw error

@@ -32,7 +32,7 @@ const REASONS: readonly (readonly [RegExp, (folder: string) => string])[] = [
   ],
 ]
 
-/** Returns the error that a program's output reports, or undefined if the operator cannot repair it. */
+/** Returns the error that a program's output reports. Returns undefined if the operator cannot repair the cause. */
 export function startupErrorIn(text: string, folder: string): StartupError | undefined {
   const reason = REASONS.find(([pattern]) => pattern.test(text))
   return reason && new StartupError(reason[1](folder))

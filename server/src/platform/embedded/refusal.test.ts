@@ -69,7 +69,7 @@ describe('the lock of a data folder', () => {
 })
 
 describe('a data folder', () => {
-  test('is refused if its major version differs, with instructions to upgrade', async () => {
+  test('is refused if its PostgreSQL major version differs, with instructions to upgrade', async () => {
     const dataDir = await scratch()
     await (await started(dataDir)).stop()
     await writeFile(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
@@ -98,7 +98,7 @@ describe('a data folder', () => {
   })
 
   test.runIf(isRoot)(
-    'is refused, naming the blocking folder, if the server account cannot reach it',
+    'is refused with the name of the blocking folder if the server account cannot reach it',
     async () => {
       const wall = await scratch()
       await chmod(wall, 0o700)
@@ -108,7 +108,7 @@ describe('a data folder', () => {
     },
   )
 
-  test.skipIf(isRoot)('is refused if the account cannot write to it', async () => {
+  test.skipIf(isRoot)('is refused if the server account cannot write to it', async () => {
     const dataDir = await scratch()
     await chmod(dataDir, 0o500)
     expect((await refusal(dataDir)).join()).toContain('cannot write to the data folder')

@@ -80,7 +80,7 @@ async function tend(
 
 /**
  * Tries to start the server, with increasing pauses. Returns undefined if the signal aborts first.
- * @throws any error that `onFailure` throws
+ * @throws any error of `onFailure`
  */
 async function launchUntil(
   context: ServerContext,
@@ -150,7 +150,7 @@ function spawnServer({ folder, binaries, endpoint, settings }: ServerContext): S
   }
 }
 
-/** Waits for the server. Returns undefined when it responds, or its exit if it dies before that. */
+/** Waits for the server. Returns undefined when the server responds. Returns its exit status if it ends before that. */
 async function untilReady(
   server: Supervised,
   { endpoint, log }: ServerContext,
@@ -171,7 +171,7 @@ async function untilReady(
 }
 
 function halted(server: Supervised, { binaries, folder }: ServerContext): void {
-  // Windows has no supervisor shell, so PostgreSQL's own program stops the server.
+  // On Windows there is no supervisor shell, so PostgreSQL's own program stops the server.
   if (process.platform === 'win32')
     execFile(binaries.pgCtl, ['stop', '-D', folder.pgdata, '-m', 'fast'], () => undefined)
   else server.stop()

@@ -1,4 +1,7 @@
-/** The settings of the embedded server, which are durable, suit one machine, and keep patient data out of the log. */
+/**
+ * The settings of the embedded server. They make it durable, suit a single machine, and keep patient data out of the
+ * log.
+ */
 
 /** The default settings. The `settings` of `startEmbedded` override them. */
 export const SETTINGS: Readonly<Record<string, string>> = {
@@ -9,7 +12,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   // JIT compilation only pays off for long analytical queries, which this service does not run.
   jit: 'off',
   timezone: 'UTC',
-  // Sets these defaults explicitly, so that no edit of postgresql.conf can lose an acknowledged change.
+  // Sets these defaults explicitly, so that an edited postgresql.conf cannot cause the loss of an acknowledged change.
   fsync: 'on',
   synchronous_commit: 'on',
   full_page_writes: 'on',
@@ -18,8 +21,8 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
   log_line_prefix: '%m [%p] ',
   log_checkpoints: 'off',
-  // The service logs failed statements itself. The server's messages, details and parameters would repeat patient data.
-  // "log" ranks above "error", so the server's own events are still logged.
+  // The service logs failed statements itself, because messages, details and parameters from the server would contain
+  // patient data. The level "log" ranks above "error", so the server still logs its own events.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',

@@ -17,10 +17,10 @@ export interface ServerExit {
   readonly how: string
 }
 
-// The shell is the program's parent and reaps it, so the watcher never signals a reused pid. The shells ignore signals
-// to the process group or to the whole service (Ctrl-C, systemd), and react only to the end of the pipe. The watcher
-// repeats SIGINT every second, in case the program could not yet handle the first signal. After half a minute, it sends
-// SIGQUIT, which makes PostgreSQL shut down immediately and recover at the next start.
+// The shell is the parent of the program and waits for its end, so that the watcher never signals a reused pid. The
+// shells ignore signals to the process group or to the whole service (Ctrl-C, systemd), and react only to the end of
+// the pipe. The watcher repeats SIGINT every second, in case the program could not yet handle the first signal. After
+// half a minute, it sends SIGQUIT, which makes PostgreSQL shut down immediately and recover at the next start.
 const SUPERVISOR = `
 trap '' HUP INT TERM
 exec 3<&0
@@ -56,17 +56,17 @@ export function supervise(
     ? (['/bin/sh', '-c', SUPERVISOR, 'sh', ...command] as const)
     : command
   const child = spawn(program, args, {
-    // The account may not be permitted to enter the service's current folder.
+    // Uses another working folder, because the account may not be permitted to enter the service's current folder.
     cwd: '/',
     stdio,
-    // A separate session keeps Ctrl-C in the service's terminal from reaching the server first.
+    // Starts a separate session, so that Ctrl-C in the service's terminal does not reach the server first.
     detached: posix,
     windowsHide: true,
-    // Passes no environment of the service, which contains secrets and PG… variables that would affect the server.
+    // Passes no environment of the service. It contains secrets, and PG… variables that would affect the server.
     ...(posix ? { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', TZ: 'UTC' } } : {}),
     ...(options.account ? { uid: options.account.uid, gid: options.account.gid } : {}),
   })
-  // Ignores errors, because nothing is written to the pipe. An error means that the other end closed first.
+  // Ignores errors, because nothing is written to the pipe. An error means that the other end was closed first.
   child.stdin?.on('error', () => undefined)
   const ended = new Promise<ServerExit>((resolve) => {
     child.once('error', (error) => resolve({ code: -1, how: error.message }))

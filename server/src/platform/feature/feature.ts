@@ -15,7 +15,7 @@ export interface ComponentHealth {
   state: State
   /** The reason why the component is not `ok`, in one sentence. */
   reason?: string | undefined
-  /** When the component entered the state, ISO 8601; undefined if it does not know. */
+  /** When the component entered the state (ISO 8601). Undefined if this is not known. */
   since?: string | null | undefined
   /** The page in `docs/runbooks` that explains what to do. */
   runbook?: string | undefined
@@ -26,13 +26,13 @@ export type HealthCheck = () => State | ComponentHealth
 
 /** Background work, which runs from startup on nodes whose role is not `api`. */
 export interface Background {
-  /** Looks for work now. Resolves when all due work is done. */
+  /** Polls for work now. Resolves when all due work is done. */
   idle(): Promise<unknown>
-  /** Starts no further work, and waits up to a few seconds for running work. */
+  /** Starts no further work. Waits up to a few seconds for running work. */
   stop(): Promise<unknown>
 }
 
-/** Whether a capability is available; a function if this can change while the service runs. */
+/** Whether a capability is available. It is a function if the answer can change while the service runs. */
 export type Capability = boolean | (() => boolean)
 
 /** Returns a count of rows in the scope of the transaction. */
@@ -40,7 +40,7 @@ export type CountRows = (tx: TenantTx) => Promise<number>
 
 /** The context in which a part of the overview is read. */
 export interface OverviewView {
-  /** The caller's own tenant, or the tenant named in the request; null for all tenants. */
+  /** The tenant of the view: the caller's own tenant, or the tenant in the request. Null for all tenants. */
   readonly tenantId: number | null
   /** The current time, ISO 8601. */
   readonly now: string
@@ -48,7 +48,7 @@ export interface OverviewView {
   readonly since: string
 }
 
-/** A part of the overview: its schema in the response, and a function that reads a few indexed rows. */
+/** A part of the overview: its schema in the response, and a function that reads a few rows by index. */
 export interface OverviewPart {
   readonly schema: TSchema
   /**
@@ -56,7 +56,7 @@ export interface OverviewPart {
    * its rows with `ofInstallation`.
    */
   readonly isOfInstallation?: boolean
-  /** Reads the part. Returns null if it has nothing to report for this view. */
+  /** Reads the part. Returns null if there is nothing to report for this view. */
   read(tx: TenantTx, view: OverviewView): Promise<unknown>
 }
 
@@ -73,8 +73,8 @@ export function overviewPart<S extends TSchema>(
 export type OverviewParts = Readonly<Record<string, OverviewPart>>
 
 /**
- * An opened feature. Its `index.ts` exports the one function that opens it, whose parameters list the feature's
- * dependencies. The feature registers its metrics itself, on the registry of the core.
+ * An opened feature. Its `index.ts` exports the function that opens it. The parameters of that function are the
+ * feature's dependencies. The feature registers its metrics itself, on the registry of the core.
  */
 export interface Feature {
   /** The name of the feature's folder. */
@@ -91,29 +91,29 @@ export interface Feature {
   readonly upkeep?: readonly Upkeep[]
   background?(): Background
   /**
-   * Whether the background work contacts external systems. If so, it does not start while outgoing messages are paused.
+   * Whether the background work contacts external systems. Such work does not start while outgoing messages are paused.
    */
   readonly goesOut?: boolean
   /** The health checks of the feature's components, by their names in the health report. */
   readonly checks?: Readonly<Record<string, HealthCheck>>
   /** The counts in the health report, by name. */
   readonly counts?: Readonly<Record<string, CountRows>>
-  /** The parts that may need a person's attention, by their names in the overview's `attention`. */
+  /** Parts that report items for a person's attention, by their names in the overview's `attention`. */
   readonly attention?: OverviewParts
   /** The figures of the feature, by their names in the overview's `counts`. */
   readonly figures?: OverviewParts
   /** The capabilities available with this configuration, by their names in `GET /api/auth/capabilities`. */
   readonly capabilities?: Readonly<Record<string, Capability>>
   readonly purgeRows?: PurgeRows
-  /** The problem code that the caller receives for a violated constraint, by the name of the constraint. */
+  /** The problem codes for violated constraints, by the name of the constraint. The caller receives the code. */
   readonly conflicts?: Conflicts
   /** The self-healing fixes of the feature. */
   readonly fixes?: readonly Fix[]
   /** The long jobs of the feature, which `GET /api/admin/jobs` lists. */
   readonly jobs?: readonly JobSource[]
   readonly redirects?: Redirects
-  /** Immediately ends work that would delay a shutdown. Called at the beginning of a shutdown. */
+  /** Ends work at once if it would delay a shutdown. Called at the beginning of a shutdown. */
   stopping?(): unknown
-  /** Releases what opening the feature acquired. Called after all work has ended. */
+  /** Releases the resources that opening the feature acquired. Called after all work has ended. */
   close?(): unknown
 }

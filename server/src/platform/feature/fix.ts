@@ -1,31 +1,33 @@
 /**
  * The types of self-healing fixes. A fix detects and repairs one kind of fault, and belongs to the feature in which the
- * fault occurs. The self-healing feature (decisions §10) depends only on these types.
+ * fault occurs. The self-healing feature (decisions §10) knows fixes only through these types.
  */
 import type { TenantTx } from '../db/index.ts'
 
 /** The impact of the fault until it is repaired. */
 export type Severity = 'low' | 'medium' | 'high' | 'critical'
 
-/** Measured or expected values, such as names and counts. Must not contain secrets, patient data or addresses. */
+/** Measured or expected values, such as names and counts. They must not contain secrets, patient data or addresses. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null>>
 
 export interface Finding {
-  /** The tenant that has the fault; null for the platform. */
+  /** The tenant in which the fault occurs. Null for the platform. */
   readonly tenant_id: number | null
   /** The faulty object, such as "department 12". Must be unique within the fix. */
   readonly subject: string
   readonly measured: Evidence
   readonly expected: Evidence
-  /** When the fault began, ISO 8601, if the detector knows. By default, when it was first detected. */
+  /** When the fault began (ISO 8601), if the detector knows. The default is the time of the first detection. */
   readonly since?: string
 }
 
 export interface Detected {
   readonly findings: readonly Finding[]
-  /** The number of checked objects, faulty or not. Used to calculate the share of faulty objects. */
+  /**
+   * The number of objects that were checked, with or without a fault. The share of faulty objects is computed from it.
+   */
   readonly looked_at: number
-  /** Where the next scan continues, if a scan covers only a part of the objects; undefined after the last part. */
+  /** Where the next scan continues, if a scan checks only a part of the objects. Undefined after the last part. */
   readonly next?: string
 }
 
@@ -42,24 +44,24 @@ export interface Fix {
   /** The fault, its causes and its consequences. */
   readonly description: string
   readonly severity: Severity
-  /** Whether the repair is harmless even if the detector is wrong. If so, scans run it automatically. */
+  /** Whether the repair is harmless even if the detector is wrong. Scans run such a repair automatically. */
   readonly automatic: boolean
-  /** A description of the repair for operators; without a repair, what they should do instead. */
+  /** Describes the repair for operators. If there is no repair, describes what operators should do. */
   readonly plan: string
   /** The page in docs/runbooks with more details, if there is one. */
   readonly runbook?: string
   /**
-   * Returns the current faults. Runs in a read-only transaction across tenants with a time limit of 10 s.
+   * Returns the current faults. Runs in a read-only transaction across tenants, with a time limit of 10 s.
    * @param from the `next` of the previous scan
    */
   detect(tx: TenantTx, from: string | undefined): Promise<Detected>
-  /** Returns the findings whose fault still exists. Required if a scan covers only a part of the objects. */
+  /** Returns the findings whose fault still exists. Required if a scan checks only a part of the objects. */
   recheck?(tx: TenantTx, findings: readonly Finding[]): Promise<readonly Finding[]>
   /**
    * Repairs one finding, fully or not at all. Must check the fault again under locks, because minutes may have passed
    * since the scan. Work on files, memory or concurrent index builds runs outside a transaction. If undefined, the
-   * fault is reported without a proposed repair, because people have to decide.
-   * @throws any error of the repair; its message is shown to operators
+   * fault is reported without a proposed repair, because a person has to decide.
+   * @throws any error of the repair. Operators see its message.
    */
   repair?(finding: Finding, repairing: Repairing): Promise<Repaired>
 }

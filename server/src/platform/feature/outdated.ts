@@ -9,23 +9,23 @@ export interface OutdatedRows {
   readonly table: string
   /** The columns of the table's primary key. */
   readonly key: readonly string[]
-  /** How many milliseconds a row is kept after it expired. */
+  /** How many milliseconds a row is kept after it has expired. */
   readonly keptMs: number
   /** Returns the SQL condition that a row expired before `at` (ISO 8601). */
   isBefore(at: string): RawBuilder<boolean>
 }
 
 const BATCH = 1000
-/** The maximum number of batches per repair, which is a million rows. The next scan finds the remaining rows. */
+/** The maximum number of batches per repair. They delete a million rows. The next scan finds the remaining ones. */
 const MAX_BATCHES = 1000
 const MAX_COUNTED = 10_000
-/** The jobs run at least hourly, so they have missed rows that have been outdated for longer than this. */
+/** The age of outdated rows that the jobs must have missed. The jobs run at least hourly. */
 const LEFT_MS = 6 * HOUR
 
 /**
  * Deletes up to `limit` rows that expired before `at`. Returns the number of deleted rows. The statement repeats the
- * condition outside the subquery, because PostgreSQL re-checks only the outer condition if another transaction has just
- * extended a row's lifetime.
+ * condition outside the subquery. If another transaction has just extended a row's lifetime, PostgreSQL checks only
+ * this outer condition again.
  */
 export async function deleteOutdatedRows(
   tx: TenantTx,
@@ -57,7 +57,7 @@ export async function purgeOutdated(
     })
 }
 
-/** Returns the fix for outdated rows that the jobs missed. Its detection uses the indexes on the expiry times. */
+/** Returns the fix for outdated rows that the jobs have missed. Its detector uses the indexes on the expiry times. */
 export function outdatedFix(
   tables: readonly OutdatedRows[],
   {

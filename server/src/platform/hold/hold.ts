@@ -1,7 +1,7 @@
 /**
  * Pauses outgoing mails, webhooks and messages on a restored copy until an operator releases them. A backup restored
  * into an empty database may be a copy of a service that is still running. Scheduled permanent deletion is paused too.
- * Paused work is not started at all, so sending does not check each message.
+ * Paused work is not started at all, so that the senders need not check each message.
  */
 import { MINUTE } from '../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../db/index.ts'
@@ -20,15 +20,15 @@ declare module '../db/topics.ts' {
 export interface OutboundHold {
   /** Returns when outgoing messages were paused (ISO 8601), or null if they are not paused. */
   since(): string | null
-  /** Runs `begin` immediately, or after the release if outgoing messages are paused. */
+  /** Runs `begin` immediately. If outgoing messages are paused, runs it after the release. */
   whenReleased(begin: () => void): void
   /**
-   * Adds work to the transaction of the release. Call this in every process, because any process may run the release.
+   * Adds work to the transaction of the release. Every process must call this, because any process may run the release.
    */
   onRelease(work: (tx: TenantTx) => Promise<void>): void
   /** Ends the pause on every node. Returns false if outgoing messages were not paused. */
   release(): Promise<boolean>
-  /** Checks at intervals whether the pause has ended, in case the notification was missed. */
+  /** Checks periodically whether the pause has ended, in case the notification was missed. */
   readonly upkeep: Upkeep
   /** Drops all waiting work and ends the subscription. */
   stop(): void
@@ -50,7 +50,7 @@ export async function openOutboundHold(
   async function refresh(): Promise<void> {
     if (since === null) return
     const found = await db.acrossTenants(store.findHeldSince, 'read')
-    // A release is final, so a query that began before it must not undo it.
+    // A release is final. A query that began before it must not undo it.
     if (since === null) return
     since = found
     if (since !== null) return

@@ -1,4 +1,4 @@
-/** Addresses of callers, normalized so that every notation of an address is equal. */
+/** Tests addresses of callers. They are normalized, so that all notations of an address are equal. */
 import { expect, test } from 'vitest'
 import { networkOf } from '../../lib/network.ts'
 import { writtenAddress } from './address.ts'
@@ -21,11 +21,11 @@ test.each([
   ['203.0.113.300:443', undefined],
   ['[]:443', undefined],
   ['[2001:db8::1', undefined],
-])('reads "%s" as the address %s', (text, address) => {
+])('the service reads "%s" as the IP address %s', (text, address) => {
   expect(writtenAddress(text)).toBe(address)
 })
 
-test('counts two ports of one address as the same network', () => {
+test('the service treats two ports of one IP address as the same network', () => {
   const networks = ['203.0.113.7:51344', '203.0.113.7:51345', '::ffff:203.0.113.7', '203.0.113.7']
     .map(writtenAddress)
     .map((address) => networkOf(address ?? ''))

@@ -10,7 +10,10 @@ const BODY_LIMIT = 64 * KIB
 const LONG_BODY_LIMIT = 128 * KIB
 const LONG_TEXT = 16 * KIB
 
-/** Returns the maximum body size of an operation in bytes: its declared `bodyLimit`, or the default for its kind. */
+/**
+ * Returns the maximum body size of an operation in bytes. This is its declared `bodyLimit`, or the default for its
+ * kind.
+ */
 export function bodyLimitOf({ access, body, bodyLimit }: AnyOperation): number {
   if (bodyLimit !== undefined) return bodyLimit
   if (!access.roles) return OPEN_BODY_LIMIT

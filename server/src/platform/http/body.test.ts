@@ -39,7 +39,7 @@ const notJson = {
 
 describe('request bodies', () => {
   test.each(['{"a": 1}', '[]', '"text"', '0', 'null', 'false', ' {"a": "Zoë 👩‍⚕️"} '])(
-    'accepts %s',
+    'are accepted if they are JSON: %s',
     async (text) => {
       expect(await send(text)).toEqual({ status: 200, body: { body: JSON.parse(text) } })
     },
@@ -50,7 +50,7 @@ describe('request bodies', () => {
     'Application/JSON',
     'application/problem+json',
     'application/merge-patch+json;x=y',
-  ])('accepts a body of the type %s', async (type) => {
+  ])('are accepted with the content type %s', async (type) => {
     expect(await send('{"a": 1}', type)).toEqual({ status: 200, body: { body: { a: 1 } } })
   })
 
@@ -60,35 +60,35 @@ describe('request bodies', () => {
     'application/x-www-form-urlencoded',
     'multipart/form-data',
     '',
-  ])('rejects a body of the type "%s"', async (type) => {
+  ])('are rejected with the content type "%s"', async (type) => {
     expect(await send('{"a": 1}', type)).toEqual(notJson)
   })
 
   test.each(['{', '{"a": }', "{'a': 1}", '{"a": 1,}', 'NaN', '{"a": 1} x', '\u0000', '\ufeff{'])(
-    'rejects the body %j',
+    'are rejected if they are not JSON: %j',
     async (text) => {
       expect(await send(text)).toEqual(notJson)
     },
   )
 
-  test('rejects a body that is not UTF-8', async () => {
+  test('are rejected if they are not UTF-8', async () => {
     expect(await send(Buffer.from('{"a": "\xe9"}', 'latin1'))).toEqual(notJson)
     expect(await send(Buffer.from('{"a": 1}', 'utf16le'))).toEqual(notJson)
   })
 
-  test('never changes a prototype while parsing a body', async () => {
+  test('cannot change a prototype', async () => {
     const sent =
       '{"a": 1, "__proto__": {"role": "superadmin"}, "constructor": {"prototype": {"x": 1}}}'
     expect(await send(sent)).toEqual({ status: 200, body: { body: { a: 1 } } })
     expect(({} as { role?: string }).role).toBeUndefined()
   })
 
-  test('does not repeat a rejected body in the response', async () => {
+  test('are not repeated in the response when they are rejected', async () => {
     const { body } = await send('{"password": "hunter2" oops')
     expect(JSON.stringify(body)).not.toContain('hunter2')
   })
 
-  test('reads a body up to the size limit and rejects a larger one with 413', async () => {
+  test('are read up to the size limit, and rejected with 413 above the limit', async () => {
     const most = `"${'x'.repeat(BODY_LIMIT - 2)}"`
     expect((await send(most)).status).toBe(200)
     expect(await send(`${most} `)).toEqual({
@@ -100,11 +100,11 @@ describe('request bodies', () => {
     })
   })
 
-  test('treats an empty body as missing', async () => {
+  test('are treated as missing if they are empty', async () => {
     expect(await send('')).toEqual({ status: 200, body: {} })
   })
 })
 
-test('does not read the body of an operation that accepts none', async () => {
+test('the body of a request is not read if the operation accepts no body', async () => {
   expect(await send('{not json', 'text/plain', '/ignores')).toEqual({ status: 200, body: {} })
 })

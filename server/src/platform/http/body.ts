@@ -10,7 +10,9 @@ import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { utf8Text } from '../../lib/text.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
-/** Body size in bytes from which parsing takes noticeably long. Only one such body is parsed per event-loop turn. */
+/**
+ * Body size in bytes from which parsing takes noticeably long. Only one such body is parsed per turn of the event loop.
+ */
 const LONG_BODY = 4 * 1024
 
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i
@@ -36,7 +38,7 @@ function parse(request: FastifyRequest, bytes: Buffer): unknown {
       constructorAction: 'remove',
     })
   } catch (error) {
-    // Cut the message at its first quote: the parser quotes the body there, which may contain a secret.
+    // Cuts the message at its first quote. The parser quotes the body after it, which may contain a secret.
     const said = (error as Error).message.split('"')[0]?.replace(/[\s,.]+$/, '')
     throw jsonInvalid(said || 'the body is not valid JSON')
   }
@@ -48,7 +50,10 @@ function isEncoded({ headers }: FastifyRequest): boolean {
   return encodings.some((one) => !['', 'identity'].includes(one.trim().toLowerCase()))
 }
 
-/** Number of chunks that any body may have. Each further chunk requires this many bytes of body on average. */
+/**
+ * The number of chunks that any body may have. A body with more chunks must have at least this many bytes per chunk on
+ * average.
+ */
 const FREE_PIECES = 64
 const BYTES_PER_PIECE = 256
 
@@ -73,7 +78,7 @@ function countPieces(payload: Readable): void {
 export function readJsonBodies(app: FastifyInstance): void {
   const inATurn = oneATurn()
   app.addHook('onRequest', (request, _reply, done) => {
-    // Fastify would reject a malformed content type before any parser runs, even if no JSON is expected.
+    // Fastify would reject a malformed content type before any parser runs, even if the operation expects no JSON.
     const { takesBody, takesBytes } = request.routeOptions.config
     if (!takesBody || takesBytes) delete request.headers['content-type']
     done(isEncoded(request) ? new Problem('encoded_body') : undefined)

@@ -7,7 +7,7 @@ import { Problem } from '../../lib/problems.ts'
 
 /** The `__Host-` prefix restricts the cookie to this host and requires Secure and Path=/ (RFC 6265bis §4.1.3.2). */
 const NAME = '__Host-wardkeep'
-/** No Max-Age: the browser deletes the cookie when the browser is closed. */
+/** Sets no Max-Age, so that the browser deletes the cookie when it is closed. */
 const ATTRIBUTES = 'Secure; HttpOnly; SameSite=Strict; Path=/'
 
 /** The session cookie of one request. */
@@ -36,8 +36,8 @@ function cookieOf(header: string): string | undefined {
 }
 
 /**
- * Requires that a page of this service sent the request. Current browsers state this in `Sec-Fetch-Site`. Without this
- * header, `Origin` must be the public address or a subdomain of it.
+ * Requires that a page of this service sent the request. Current browsers state in `Sec-Fetch-Site` whether the page
+ * has the same origin. Without this header, `Origin` must be the public address or a subdomain of it.
  * @throws Problem 403 for a request from another site
  */
 export function requireSameOrigin({ headers }: FastifyRequest, publicUrl: URL): void {

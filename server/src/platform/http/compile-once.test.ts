@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { onceEach } from './compile-once.ts'
 
-test('compiles a schema on first use, and only once for all schemas with the same content', () => {
+test('a schema is compiled on first use, and only once for all schemas with the same content', () => {
   const compiled: object[] = []
   const compile = onceEach((schema) => compiled.push(schema))
   const first = compile({ type: 'object', properties: { id: { type: 'integer' } } })

@@ -2,9 +2,9 @@
 
 /**
  * Returns a lazy compiler. Its result compiles the schema on the first call, and schemas with the same content share
- * it. Most error responses have the same schema, and one process may open the service more than once. Compiling eagerly
- * would spend a third of the startup time on schemas that a command never uses. Schemas are compared as JSON text, so a
- * schema must not contain values that JSON omits.
+ * it. Most error responses have the same schema, and one process may open the service more than once. Compiling all
+ * schemas at startup would take a third of the startup time, and commands never use most of them. Schemas are compared
+ * as JSON text, so a schema must not contain values that JSON omits.
  */
 export function onceEach<T>(compile: (schema: object) => T): (schema: object) => () => T {
   const known = new Map<string, () => T>()

@@ -26,7 +26,7 @@ async function open(handle: Handle): Promise<{ server: Server; socket: Socket }>
   return { server, socket }
 }
 
-test('handles eight unanswered requests of a connection, then closes the connection', async () => {
+test('a connection is closed after eight unanswered requests, and those eight are handled', async () => {
   const responses: ServerResponse[] = []
   const { socket } = await open((_request, response) => responses.push(response))
   let received = ''
@@ -43,7 +43,7 @@ test('handles eight unanswered requests of a connection, then closes the connect
   expect(responses).toHaveLength(8)
 })
 
-test('answers any number of requests that each wait for the previous response', async () => {
+test('a connection may carry any number of requests if each waits for the previous response', async () => {
   const { socket } = await open((_request, response) => response.end('answered'))
   for (let count = 0; count < 20; count += 1) {
     socket.write(GET)
@@ -52,7 +52,7 @@ test('answers any number of requests that each wait for the previous response', 
   expect(socket.destroyed).toBe(false)
 })
 
-test('closes a connection whose response is never read', async () => {
+test('a connection is closed if its response is never read', async () => {
   const { server, socket } = await open((_request, response) =>
     response.end(Buffer.alloc(64 * 2 ** 20)),
   )
@@ -63,7 +63,7 @@ test('closes a connection whose response is never read', async () => {
   expect(accepted.bytesWritten).toBeGreaterThan(0)
 })
 
-test('lets a request run longer than a response may stay unread', async () => {
+test('a request may take longer to handle than its response may stay unread', async () => {
   const { server, socket } = await open((_request, response) =>
     server.once('timeout', () => response.end('late')),
   )

@@ -1,11 +1,11 @@
 /**
  * Serves the OpenAPI document as a web page at `/docs`, without external resources. Its links are relative to `/docs`,
- * because a proxy may add a prefix. They would break at `/docs/`, so that path is not served.
+ * because a proxy may add a prefix. The path `/docs/` is not served, because the links would not work there.
  */
 import type { FastifyInstance } from 'fastify'
 import { addPages, type WebPage } from './pages.ts'
 
-/** Allows resources of this service only, even if a browser reaches the service without TLS. */
+/** Allows only resources of this service, even if a browser reaches the service without TLS. */
 const CONTENT_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -1,4 +1,7 @@
-/** File downloads over HTTP: whole files, byte ranges, and reading no faster than the caller receives. */
+/**
+ * Tests file downloads over HTTP: whole files, byte ranges, and that the source is read only as fast as the caller
+ * receives.
+ */
 import { get as request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
@@ -75,6 +78,7 @@ async function open() {
   })
   addOperations(server, [op], {
     authenticate: () => Promise.reject(new Error('nobody signs in')),
+    requireConfirmed: async () => undefined,
     refused: async () => undefined,
     requireAvailable: () => undefined,
     limits,
@@ -88,7 +92,7 @@ async function open() {
   return { server, get, seen, document: openApiDocument([op], { version: '1' }) }
 }
 
-test('sends the whole file with its name, length and tag', async () => {
+test('a download contains the whole file, with its name, length and ETag', async () => {
   const { get } = await open()
   const answer = await get('known')
   expect(answer.statusCode).toBe(200)
@@ -109,42 +113,48 @@ test.each([
   ['bytes=-3', '789', 'bytes 7-9/10'],
   ['bytes=-99', '0123456789', 'bytes 0-9/10'],
   ['bytes=0-0', '0', 'bytes 0-0/10'],
-])('sends the range %s', async (range, text, contentRange) => {
-  const { get } = await open()
-  const answer = await get('known', { range })
-  expect(answer.statusCode).toBe(206)
-  expect(answer.headers['content-range']).toBe(contentRange)
-  expect(answer.headers['content-length']).toBe(String(text.length))
-  expect(answer.body).toBe(text)
-})
+])(
+  'a download with the header "Range: %s" contains that range',
+  async (range, text, contentRange) => {
+    const { get } = await open()
+    const answer = await get('known', { range })
+    expect(answer.statusCode).toBe(206)
+    expect(answer.headers['content-range']).toBe(contentRange)
+    expect(answer.headers['content-length']).toBe(String(text.length))
+    expect(answer.body).toBe(text)
+  },
+)
 
-test.each(['bytes=10-', 'bytes=99-100', 'bytes=-0'])('rejects the range %s', async (range) => {
-  const { get } = await open()
-  const answer = await get('known', { range })
-  expect(answer.statusCode).toBe(416)
-  expect(answer.headers['content-range']).toBe('bytes */10')
-  expect(answer.json()).toMatchObject({ code: 'range_not_satisfiable' })
-})
+test.each(['bytes=10-', 'bytes=99-100', 'bytes=-0'])(
+  'a download with the header "Range: %s" is rejected',
+  async (range) => {
+    const { get } = await open()
+    const answer = await get('known', { range })
+    expect(answer.statusCode).toBe(416)
+    expect(answer.headers['content-range']).toBe('bytes */10')
+    expect(answer.json()).toMatchObject({ code: 'range_not_satisfiable' })
+  },
+)
 
 test.each([
   ['several parts', { range: 'bytes=0-1,3-4' }],
   ['another unit', { range: 'lines=0-1' }],
-  ['backwards', { range: 'bytes=5-2' }],
-  ['a part of a changed file', { range: 'bytes=2-5', 'if-range': '"v0"' }],
-])('sends the whole file instead of this range: %s', async (_, headers) => {
+  ['a range that ends before it begins', { range: 'bytes=5-2' }],
+  ['a range of an outdated ETag', { range: 'bytes=2-5', 'if-range': '"v0"' }],
+])('a download contains the whole file despite this Range header: %s', async (_, headers) => {
   const { get } = await open()
   const answer = await get('known', headers)
   expect(answer.statusCode).toBe(200)
   expect(answer.body).toBe(String(TEXT))
 })
 
-test('sends a range as long as the file has not changed', async () => {
+test('a download contains a range as long as the file has not changed', async () => {
   const { get } = await open()
   const answer = await get('known', { range: 'bytes=2-5', 'if-range': '"v1"' })
   expect(answer.statusCode).toBe(206)
 })
 
-test('opens no file for HEAD', async () => {
+test('a HEAD request for a download opens no file', async () => {
   const { get, seen } = await open()
   const answer = await get('known', {}, 'HEAD')
   expect(answer.statusCode).toBe(200)
@@ -152,7 +162,7 @@ test('opens no file for HEAD', async () => {
   expect(seen.opened).toBe(0)
 })
 
-test('answers with a problem and no file headers if the file cannot be opened', async () => {
+test('a download gets an error response without file headers if the file cannot be opened', async () => {
   const { get } = await open()
   const answer = await get('gone', { range: 'bytes=2-5' })
   expect(answer.statusCode).toBe(503)
@@ -161,7 +171,7 @@ test('answers with a problem and no file headers if the file cannot be opened', 
     expect(answer.headers).not.toHaveProperty(name)
 })
 
-test('stops reading if the caller disconnects before the first byte', async () => {
+test('a download stops reading the file if the caller disconnects before the first byte', async () => {
   const { server, get, seen } = await open()
   server.addHook('onSend', async (request) => void request.raw.destroy())
   await get('endless').catch(() => undefined)
@@ -169,7 +179,7 @@ test('stops reading if the caller disconnects before the first byte', async () =
   expect(seen.chunks).toBeLessThan(5)
 })
 
-test('stops reading the file of a queued response when its connection ends', async () => {
+test('a queued download stops reading the file when its connection ends', async () => {
   const { server, seen } = await open()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -183,7 +193,7 @@ test('stops reading the file of a queued response when its connection ends', asy
   await vi.waitFor(() => expect(seen.reading).toBe(0), PATIENCE)
 })
 
-test('stops reading when the caller disconnects, and never reads ahead', async () => {
+test('a download stops reading the file when the caller disconnects, and never reads ahead', async () => {
   const { server, seen } = await open()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -192,11 +202,11 @@ test('stops reading when the caller disconnects, and never reads ahead', async (
   })
   sent.on('error', () => undefined)
   await seen.ended.promise
-  // At most what fits into the socket buffers of both sides and the stream between them.
+  // At most the bytes that fit into the socket buffers of both sides and the stream between them.
   expect(seen.chunks * CHUNK.length).toBeLessThan(64 * 1024 * 1024)
 })
 
-test('documents the content type and the partial responses', async () => {
+test('the documentation of a download names the content type and the partial responses', async () => {
   const { document } = await open()
   const responses = (document as { paths: Record<string, { get: { responses: object } }> }).paths[
     '/files/{name}'

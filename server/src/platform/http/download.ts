@@ -1,4 +1,7 @@
-/** Operations that return a file as a stream, and byte ranges of it if the caller requests one (RFC 9110 §14). */
+/**
+ * Operations that return a file as a stream. If the caller requests a byte range, they return that range (RFC 9110
+ * §14).
+ */
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -19,7 +22,7 @@ export interface Download {
   type?: string
   /** Yields the whole file, or the requested range. The iterator is closed early if the caller disconnects. */
   open(range?: RequestedRange): AsyncIterable<Uint8Array>
-  /** The file's size and entity tag (without quotes). Callers can request ranges only if this is set. */
+  /** The file's size and entity tag (without quotes). If absent, callers cannot request ranges. */
   whole?: { size: number; etag: string }
 }
 
@@ -36,7 +39,8 @@ export const JsonFileOf = (content: TSchema) =>
   })
 
 /**
- * Works like `FileOf` for text files in several content types, with an example of each. The `Download` states its type.
+ * Works like `FileOf` for text files in several content types, with an example of each. The `Download` contains the
+ * type.
  */
 export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
   Type.Unsafe<Download>({
@@ -88,7 +92,10 @@ export async function sendDownload(
   return reply.send(stream)
 }
 
-/** Destroys the stream when the connection closes. A response that waits behind another gets no event for that. */
+/**
+ * Destroys the stream when the connection closes. A response that is queued behind another one gets no event in this
+ * case.
+ */
 function endWith(socket: Socket, stream: Readable): void {
   const end = () => void stream.destroy()
   socket.once('close', end)
@@ -97,7 +104,8 @@ function endWith(socket: Socket, stream: Readable): void {
 }
 
 /**
- * Reads the first element in advance. Ending the result also ends its source, even if that element was never consumed.
+ * Reads the first element in advance. Ending the result also ends its source, even if the first element was never
+ * consumed.
  */
 async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
   const iterator = source[Symbol.asyncIterator]()
@@ -115,8 +123,8 @@ async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
 }
 
 /**
- * Returns the requested byte range. Returns undefined to send the whole file: without `Range`, if several ranges are
- * requested (which servers may ignore) or if the file has changed.
+ * Returns the requested byte range. Returns undefined if the whole file must be sent. This is the case without `Range`,
+ * if several ranges are requested (which servers may ignore), or if the file has changed.
  * @throws Problem 416 if the file ends before the range starts
  */
 function rangeOf(

@@ -1,4 +1,4 @@
-/** Log lines of error responses: errors for failures, information for intentional rejections. */
+/** Tests the log lines of error responses: level error for failures, and level info for intentional rejections. */
 import fastify from 'fastify'
 import { expect, onTestFinished, test } from 'vitest'
 import { Problem } from '../../lib/problems.ts'
@@ -25,12 +25,15 @@ test.each([
   ['a restore', new Problem('restoring', { retryAfter: 2 })],
   ['a shutdown', new Problem('stopping', { retryAfter: 5 })],
   ['an overload', new Problem('overloaded', { retryAfter: 2 })],
-])('logs a rejection by %s as information', async (_what, problem) => {
-  expect(await answered(problem)).toEqual({
-    status: 503,
-    logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
-  })
-})
+])(
+  'the service logs a request that is rejected because of %s at the level info',
+  async (_what, problem) => {
+    expect(await answered(problem)).toEqual({
+      status: 503,
+      logged: [['info', { req_id: 'the id', code: problem.code }, 'request rejected']],
+    })
+  },
+)
 
 const gone = new Error('gone')
 const bug = new TypeError('a bug')
@@ -38,12 +41,15 @@ const noFile = new Problem('backup_file_gone')
 
 test.each([
   ['a lost database', new Problem('database_away', { retryAfter: 2, cause: gone }), 503, gone],
-  ['a file that is gone', noFile, 503, noFile],
+  ['a missing backup file', noFile, 503, noFile],
   ['a bug', bug, 500, bug],
-])('logs %s as an error with its cause', async (_what, thrown, status, err) => {
-  const { logged, ...answer } = await answered(thrown)
-  expect(answer).toEqual({ status })
-  expect(logged).toEqual([
-    ['error', { err, req_id: 'the id', code: expect.any(String) }, 'request failed'],
-  ])
-})
+])(
+  'the service logs a request that fails because of %s at the level error, with the cause',
+  async (_what, thrown, status, err) => {
+    const { logged, ...answer } = await answered(thrown)
+    expect(answer).toEqual({ status })
+    expect(logged).toEqual([
+      ['error', { err, req_id: 'the id', code: expect.any(String) }, 'request failed'],
+    ])
+  },
+)

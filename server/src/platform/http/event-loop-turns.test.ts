@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { readJsonBodies } from './body.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
-test('runs work in order, one piece per event-loop turn, after other due callbacks', () => {
+test('the service runs tasks in order, one per event-loop turn, after other due callbacks', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))
@@ -21,7 +21,7 @@ test('runs work in order, one piece per event-loop turn, after other due callbac
   expect(turns).toEqual([])
 })
 
-test('continues with the next piece after work that throws', () => {
+test('the service runs the next task after a task that throws', () => {
   const turns: (() => void)[] = []
   const done: string[] = []
   const take = oneATurn((next) => turns.push(next))
@@ -34,7 +34,7 @@ test('continues with the next piece after work that throws', () => {
   expect(done).toEqual(['second'])
 })
 
-test('parses only one long body per event-loop turn when several arrive', async () => {
+test('the service parses only one long body per event-loop turn when several arrive', async () => {
   const app = fastify({ bodyLimit: 64 * 1024 })
   readJsonBodies(app)
   let turn = 0

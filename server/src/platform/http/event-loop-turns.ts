@@ -11,7 +11,7 @@ export function oneATurn(wait: (next: () => void) => unknown = setImmediate): Ta
   const waiting: (() => void)[] = []
   const next = () => {
     const work = waiting.shift()
-    // Schedule the next piece first: this one may throw, and the rest must still run.
+    // Schedules the next piece first. The current piece may throw, and the remaining ones must still run.
     if (waiting.length > 0) wait(next)
     work?.()
   }

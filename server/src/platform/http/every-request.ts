@@ -7,7 +7,7 @@ import { addressOf, writtenAddress } from './address.ts'
 import { SECURITY_HEADERS } from './headers.ts'
 import type { Limits } from './rate-limit.ts'
 
-/** Accepts request ids from callers that are short and safe to log. */
+/** Matches request ids from callers that are short and safe to log. */
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 
 type Arrived = FastifyRequest['raw']
@@ -32,7 +32,8 @@ export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): vo
     }
     whenDone(countArrival(limits, request, reply), done)
   })
-  // Node would answer an unknown `Expect` header itself, without a body and without running any hook.
+  // Requests with an unknown `Expect` header. Node would answer them itself, without a body and without running any
+  // hook.
   const unmet = new WeakSet<Arrived>()
   app.server.on('checkExpectation', (request: Arrived, response: FastifyReply['raw']) => {
     unmet.add(request)
@@ -61,7 +62,7 @@ export function markAnswer(request: FastifyRequest, reply: FastifyReply): void {
 
 /**
  * Counts a call against the rate limit of the caller's address.
- * @throws Problem 429 if the address has called too often
+ * @throws Problem 429 if the address has made too many calls
  */
 export function countArrival(
   limits: Limits,
@@ -70,13 +71,13 @@ export function countArrival(
 ): Promise<void> | undefined {
   const network = networkOf(addressOf(request))
   const operation = request.routeOptions.config?.operation
-  // Counted per operation, so that requesting sign-in links does not use up the quota for registration.
+  // Counts per operation, so that requests for sign-in links do not use up the limit for registrations.
   return operation?.limit
     ? limits[operation.limit].take(`${operation.id} ${network}`, reply)
     : limits.requests.take(network, reply)
 }
 
-/** Calls `done` immediately if there is nothing to wait for, otherwise when the work settles. */
+/** Calls `done` when the work has settled. If there is no work, calls `done` immediately. */
 export function whenDone(work: Promise<void> | undefined, done: (error?: Error) => void): void {
   if (work === undefined) done()
   else work.then(() => done(), done)
@@ -89,8 +90,8 @@ export function callersRequestId({ headers }: FastifyRequest): string | undefine
 }
 
 /**
- * Checks that the request has exactly one Host header (RFC 9112 §3.2); HTTP/1.0 may omit it. With two headers, a proxy
- * may have used either. Raw headers alternate names (even indexes) and values.
+ * Checks that the request has exactly one Host header (RFC 9112 §3.2). HTTP/1.0 may omit it. If there are two, the
+ * service cannot know which one a proxy has used. Raw headers alternate names (even indexes) and values.
  */
 function hasItsHost({ rawHeaders, httpVersion }: Arrived): boolean {
   let hosts = 0

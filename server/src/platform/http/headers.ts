@@ -1,8 +1,8 @@
 /** The security headers of every response (OWASP Secure Headers, for an API that returns JSON). */
 
 /**
- * The headers are constant and set together, because building them per response costs more than routing. `/docs` and
- * `/console` set their own content policies.
+ * The headers are constant and set together, because building them for each response would cost more than routing.
+ * `/docs` and `/console` set content policies of their own.
  */
 export const SECURITY_HEADERS = {
   // Responses contain personal data or tokens, so intermediaries must not store them.

@@ -1,6 +1,6 @@
 /**
- * Validates all input. Reports all issues of a request together, from schemas and other rules alike. Issues take
- * precedence over conflicts with the stored record.
+ * Validates all input. Reports all issues of a request together, from schemas and other rules alike. If there are
+ * issues, they are reported instead of conflicts with the stored record.
  */
 import type { FastifyRequest } from 'fastify'
 import { InvalidInput, Problem, type Refuse, type ValidationIssue } from '../../lib/problems.ts'
@@ -63,7 +63,7 @@ const refuseInto =
     if (why) issues.push({ loc: [...loc], msg: `Value error, ${why}`, type: 'value_error' })
   }
 
-/** Runs `work`. If it rejects the request, calls `check`, which throws the error to send instead. */
+/** Runs `work`. If `work` rejects the request, calls `check`, which throws the error to send instead. */
 async function unlessWrong<T>(
   work: () => T | Promise<T>,
   check: (refusal: unknown) => Promise<never>,
@@ -105,18 +105,19 @@ function checkParts(
 }
 
 /**
- * Returns the names of the query parameters. Returns undefined for raw bodies, as payment providers may add parameters.
+ * Returns the names of the query parameters. Returns undefined for raw bodies, because payment providers may add
+ * parameters.
  */
 function knownParameters(op: AnyOperation): ReadonlySet<string> | undefined {
   if (takesBytes(op)) return undefined
   return new Set(Object.keys((op.query as { properties?: object } | undefined)?.properties ?? {}))
 }
 
-/** Maximum number of unknown parameters that the error lists, and maximum length of each name in it. */
+/** The maximum number of unknown parameters in the error, and the maximum length of each name. */
 const MAX_NAMED = 20
 const MAX_NAME = 100
 
-/** Reports unknown parameters. Ignoring a misspelt filter would list all records. */
+/** Reports unknown parameters. If a misspelt filter were ignored, the response would contain all records. */
 const unknownIn = (query: object, known: ReadonlySet<string>): ValidationIssue[] =>
   Object.keys(query)
     .filter((name) => !known.has(name))
@@ -140,7 +141,7 @@ const MISSING: Checked = {
 
 type AnyGiven = Parameters<NonNullable<AnyOperation['refine']>>[0]
 
-/** Returns the input for `refine` and `checkReferences`: only the fields without issues. */
+/** Returns the input for `refine` and `checkReferences`. It contains only the fields without issues. */
 function givenOf(
   parts: Omit<Input, 'refined'>,
   issues: readonly ValidationIssue[],

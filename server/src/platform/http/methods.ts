@@ -10,7 +10,7 @@ interface KnownPath {
 /**
  * Rejects requests without a route before their body is read. Answers 405 with `Allow` for an unsupported method of a
  * known path, and 404 for an unknown path. Answers OPTIONS for a known path with 204 and `Allow`. Runs before
- * authentication, because `/openapi.json` publishes the methods anyway.
+ * authentication, because `/openapi.json` publishes the methods in any case.
  * @param hasCors true if the CORS plugin answers the preflight requests of browsers
  */
 export function answerOtherMethods(app: FastifyInstance, hasCors: boolean): void {
@@ -47,7 +47,7 @@ const isPreflight = ({ method, headers }: FastifyRequest): boolean =>
 
 const pathOf = ({ url }: FastifyRequest): string => url.split('?', 1)[0] ?? ''
 
-/** Converts a Fastify path into a pattern: `:name` matches one segment, `*` at the end matches the rest. */
+/** Converts a Fastify path into a pattern. `:name` matches one segment, and `*` at the end matches the rest. */
 const patternOf = (url: string): RegExp =>
   url === '*'
     ? /^(?!)/
@@ -59,8 +59,8 @@ const patternOf = (url: string): RegExp =>
       )
 
 /**
- * Removes trailing slashes from an operation's path. `/api/admin/users/` is the collection, not a user with an empty
- * id.
+ * Removes trailing slashes from an operation's path. `/api/admin/users/` then means the collection, and not a user with
+ * an empty id.
  */
 export function withoutTrailingSlash(url: string): string {
   if (!url.startsWith('/api/')) return url

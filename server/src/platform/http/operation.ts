@@ -1,5 +1,5 @@
 /**
- * An operation as data: its input, responses, permitted callers and handler. Everything that operations share (access
+ * An operation as data: its input, responses, permitted callers and handler. The common behaviour of operations (access
  * control, 422, errors, OpenAPI) is derived from this data.
  */
 
@@ -30,7 +30,10 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   body: Infer<B>
   /** The value that the operation's `refine` returned. */
   refined: K
-  /** The values of the operation's `headers`. A list is empty if the header was not sent, longer if it was repeated. */
+  /**
+   * The values of the operation's `headers`. A list is empty if the header was not sent, and has several values if it
+   * was repeated.
+   */
   headers: Readonly<Record<H, readonly string[]>>
   /** The request's `Host` header, from which sign-in reads the tenant's subdomain. `X-Forwarded-Host` is never read. */
   host: string
@@ -42,8 +45,8 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
 }
 
 /**
- * The input of rules beyond the schemas: the fields that match their schemas, trimmed and with defaults. Fields that
- * already have an issue are omitted.
+ * The input for rules that schemas cannot express: the fields that match their schemas, trimmed and with defaults.
+ * Fields that already have an issue are omitted.
  */
 export interface OperationInput<C, P, Q, B> {
   caller: C
@@ -53,6 +56,12 @@ export interface OperationInput<C, P, Q, B> {
   /** The paths of fields with an issue, such as `body.tenant_id`, which are omitted although the caller sent them. */
   faulty: ReadonlySet<string>
   host: string
+}
+
+/** The validated input from which an operation decides whether a call is final. */
+export interface FinalInput<Q, B> {
+  query: Infer<Q>
+  body: Infer<B>
 }
 
 /** An example request body, and example response fields that replace the examples of the response schema. */
@@ -78,8 +87,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   example?: Example<B, R>
   access: OperationAccess<C>
   /**
-   * The networks that may call the operation, checked before the body is read; undefined for all networks. Behind
-   * proxies, the address that the outermost trusted proxy reports is checked.
+   * The networks that may call the operation. Undefined means all networks. The check runs before the body is read.
+   * Behind proxies, it uses the address that the outermost trusted proxy reports.
    */
   onlyFrom?: () => readonly Network[] | undefined
   params?: P
@@ -87,36 +96,36 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   /** Optional request headers that the handler receives, with their descriptions. */
   headers?: Readonly<Record<H, string>>
   body?: B
-  /** The maximum body size in bytes, where the default limit (see `body-limit.ts`) does not fit. */
+  /** The maximum body size in bytes, if the default limit (see `body-limit.ts`) does not fit. */
   bodyLimit?: number
   /** True if a request may omit the body. */
   bodyOptional?: boolean
   /**
    * Checks rules that schemas cannot express, such as rules across fields. Their issues are reported together with
-   * those of the schemas. The handler receives the return value, so that a value is parsed only once.
+   * those of the schemas. The handler receives the return value, so that values are parsed only once.
    */
   refine?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => K
   /**
-   * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected anyway
-   * with 403, 404, 409 or 422, so a valid request costs no extra round trip. The response then lists all issues
-   * together, in place of a conflict with the record. The command's transaction checks the rules again and has the
-   * final say.
+   * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected with
+   * 403, 404, 409 or 422 in any case, so a valid request costs no additional round trip. The response then lists all
+   * issues together, instead of a conflict with the record. The transaction of the command checks the rules again, and
+   * its result counts.
    */
   checkReferences?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => Promise<void>
-  /** True if the operation changes nothing although its method is not GET. Limits for writes then do not apply. */
+  /** True if the operation changes nothing although its method is not GET. The limits for writes then do not apply. */
   isRead?: boolean
   /** True if a GET operation counts towards the limits for writes, because each call adds a permanent entry. */
   countsAsWrite?: boolean
   /**
-   * True if the operation revokes access, such as a sign-out. Calls then count per session instead of towards the write
-   * limits of user and tenant.
+   * True if the operation revokes access, such as a sign-out. Calls then count against a limit per session, and not
+   * against the write limits of user and tenant.
    */
   endsAccess?: boolean
   /** True if the operation returns a list. A caller can run only a few such operations simultaneously. */
   list?: boolean
   /** The success status and the schema of its body, or null for a response without a body. */
   success: readonly [status: number, schema: R]
-  /** True if the operation answers 204 whenever `handle` returns undefined. */
+  /** True if the operation answers 204 when `handle` returns undefined. */
   mayBeEmpty?: boolean
   /**
    * True if responses carry an entity tag, so that a client that polls receives 304 without a body while nothing has
@@ -125,9 +134,16 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   etag?: boolean
   /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
+  /** True if the operation accepts only requests from pages of this service, without using the cookie. */
+  onlyFromOwnPages?: boolean
+  /**
+   * True if the operation cannot be undone or removes a protection. In a browser session, it then requires that the
+   * user entered the password again within the last minutes. A function decides from the validated input.
+   */
+  isFinal?: boolean | ((input: FinalInput<Q, B>) => boolean)
   /** Error codes of this operation, in addition to those of every similar operation (see `refusals.ts`). */
   refusals?: readonly ProblemCode[]
-  /** True if an operation that reads a raw body may answer 422 for its content. */
+  /** True if an operation that reads a raw body may answer 422 because of the content. */
   refusesInput?: boolean
   /** The rate limit per address that applies to this operation instead of the limit for all requests. */
   limit?: OwnLimit
@@ -141,7 +157,9 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
 export type AnyOperation = Operation<any, any, any, any, any, any, any>
 
-/** Returns the operation unchanged. Lets TypeScript infer its types from its schemas. */
+/**
+ * Returns the operation unchanged. With this function, TypeScript infers the types of an operation from its schemas.
+ */
 export function operation<
   C,
   const P extends TSchema | undefined = undefined,

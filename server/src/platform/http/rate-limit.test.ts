@@ -49,7 +49,7 @@ describe('a rate limit of three calls a minute', () => {
     expect((await take(limit, 'a')).problem).toBeDefined()
   })
 
-  test('allows calls again after a minute, however many were rejected', async () => {
+  test('allows calls again after a minute, even if many calls were rejected in between', async () => {
     const limit = rateLimit('requests', 1)
     for (let calls = 0; calls < 5; calls++) await take(limit, 'a')
     vi.advanceTimersByTime(60_001)
@@ -57,7 +57,7 @@ describe('a rate limit of three calls a minute', () => {
   })
 })
 
-test('counts and reports nothing if the limit is 0', async () => {
+test('a rate limit of zero calls counts nothing and adds no headers', async () => {
   const limit = rateLimit('requests', 0)
   for (let calls = 0; calls < 100; calls++)
     expect(await take(limit, 'a')).toEqual({ headers: {}, problem: undefined })

@@ -25,7 +25,10 @@ export interface Limits {
   userWrites: RateLimit
   /** Limit for the changes of all users of one tenant together. */
   tenantWrites: RateLimit
-  /** Limit per session for revoking access. It is separate, so that using up the quota for changes cannot block it. */
+  /**
+   * Limit per session for revoking access. It is separate from the limits for changes, so that a caller who has used
+   * those up can still revoke access.
+   */
   revocations: RateLimit
 }
 
@@ -65,7 +68,7 @@ export function rateLimit(name: string, perMinute: number): RateLimit {
   }
 }
 
-/** Appends an item to a list header, because a call may count towards several limits. */
+/** Appends an item to a list header, because a call may count against several limits. */
 function add(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name)
   reply.header(name, before === undefined ? item : `${before}, ${item}`)

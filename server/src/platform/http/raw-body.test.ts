@@ -1,4 +1,4 @@
-/** Operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
+/** Tests operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -72,6 +72,7 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
   }
   addOperations(server, [op, other], {
     authenticate: nobody,
+    requireConfirmed: async () => undefined,
     refused: nobody,
     requireAvailable: () => undefined,
     limits,
@@ -105,21 +106,21 @@ async function exchange(server: Server, text: string, host = '127.0.0.1'): Promi
 
 const POST = 'POST /notify HTTP/1.1\r\nHost: x\r\n'
 
-describe('raw bodies', () => {
+describe('an operation that reads raw bodies', () => {
   test.each([
     ['JSON', '{"a":1.0}'],
     ['invalid JSON', '{'],
     ['invalid UTF-8', Buffer.from([0xff, 0x00, 0xfe])],
     ['a byte order mark', '\ufeff{}'],
     ['20 KiB', Buffer.alloc(MOST, 'x')],
-  ])('passes the body to the handler as raw bytes: %s', async (_what, payload) => {
+  ])('receives the bytes of the body unchanged: %s', async (_what, payload) => {
     const { send } = await open()
     const { status, body } = await send(payload)
     expect([status, body.bytes]).toEqual([200, Buffer.from(payload).toString('hex')])
   })
 
   test.each(['text/plain', 'application/json; charset=latin1', 'garbage', '/;;=', 'a/b;c="'])(
-    'accepts a body with the content type "%s"',
+    'accepts the content type "%s"',
     async (type) => {
       const { send } = await open()
       expect(await send('{"a":1}', { 'content-type': type })).toMatchObject({
@@ -129,12 +130,12 @@ describe('raw bodies', () => {
     },
   )
 
-  test('passes empty bytes to the handler if the body is missing', async () => {
+  test('receives no bytes if the body is missing', async () => {
     const { send } = await open()
     expect(await send('')).toMatchObject({ status: 200, body: { bytes: '' } })
   })
 
-  test('rejects a body beyond the limit with 413, even if it arrives in chunks', async () => {
+  test('rejects a body above the limit with 413, even if the body arrives in chunks', async () => {
     const { server, send } = await open()
     const refused = {
       code: 'body_too_large',
@@ -151,14 +152,14 @@ describe('raw bodies', () => {
   })
 })
 
-describe('request headers', () => {
-  test('passes a header to the handler as text, and a missing one as an empty list', async () => {
+describe('an operation that reads request headers', () => {
+  test('receives a header as text, and a missing header as an empty list', async () => {
     const { send } = await open()
     const { body } = await send('{}', { 'example-signature': 't=1,v1=ab', 'x-unasked': 'x' })
     expect(body.headers).toEqual({ 'Example-Signature': ['t=1,v1=ab'], 'X-Other': [] })
   })
 
-  test('distinguishes a repeated header from one with a comma', async () => {
+  test('distinguishes a repeated header from a single header that contains a comma', async () => {
     const { server } = await open()
     const twice = 'Example-Signature: a, b\r\nexample-signature: c\r\nX-Other:\r\n'
     const answer = await exchange(server, `${POST}${twice}Content-Length: 2\r\n\r\n{}`)
@@ -169,22 +170,22 @@ describe('request headers', () => {
   })
 })
 
-describe('the permitted networks of an operation', () => {
+describe('an operation that permits certain networks', () => {
   const refused = { status: 403, body: { code: 'sender_not_allowed' } }
 
-  test('rejects a sender outside the networks before any byte of the body arrives', async () => {
+  test('rejects a sender outside these networks before any byte of the body arrives', async () => {
     const { server } = await open({ allowed: '192.0.2.0/24' })
     expect(await exchange(server, `${POST}Content-Length: 1000\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 403 /,
     )
   })
 
-  test('rejects a sender outside the networks before it checks the size of the body', async () => {
+  test('rejects a sender outside these networks before the size of the body is checked', async () => {
     const { send } = await open({ allowed: '192.0.2.0/24' })
     expect(await send(Buffer.alloc(MOST + 1))).toMatchObject(refused)
   })
 
-  test('rejects a sender outside the networks regardless of X-Forwarded-For', async () => {
+  test('rejects a sender outside these networks, with any X-Forwarded-For', async () => {
     const none = await open({ allowed: '192.0.2.0/24' })
     const forged = { 'x-forwarded-for': '192.0.2.7' }
     expect(await none.send('{}', forged)).toMatchObject(refused)
@@ -197,19 +198,19 @@ describe('the permitted networks of an operation', () => {
       })
   })
 
-  test('accepts an IPv4 sender that the socket shows as IPv6', async () => {
+  test('accepts an IPv4 sender whose address the socket writes as IPv6', async () => {
     const { server } = await open({ allowed: '127.0.0.0/8' })
     const answer = await exchange(server, `${POST}Content-Length: 2\r\n\r\n{}`, '::')
     expect(answer).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
-test('accepts all senders if no networks are configured', async () => {
+test('an operation without a list of permitted networks accepts all senders', async () => {
   const { send } = await open()
   expect(await send('{}')).toMatchObject({ status: 200 })
 })
 
-test('applies the limit of the operation instead of the limit for all requests', async () => {
+test('an operation with its own rate limit is not subject to the limit for all requests', async () => {
   const { server, send } = await open({ limited: true })
   const statuses: number[] = []
   for (let calls = 0; calls < 4; calls += 1) statuses.push((await send('{}')).status)
@@ -217,7 +218,7 @@ test('applies the limit of the operation instead of the limit for all requests',
   expect((await server.inject({ method: 'POST', url: '/other' })).statusCode).toBe(200)
 })
 
-test('documents the input and lets the operation itself answer 422', async () => {
+test('an operation that reads raw bodies documents its input, and may answer 422', async () => {
   const { op } = await open()
   const document: any = openApiDocument([op], { version: '1' })
   const described = document.paths['/notify'].post

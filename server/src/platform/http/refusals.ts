@@ -26,7 +26,7 @@ const OF_ALL: readonly ProblemCode[] = [
   'busy',
 ]
 
-/** Includes `conflict`, because a record that a write refers to may be deleted while the write runs. */
+/** Includes `conflict`, because another request may delete a record to which a write refers while the write runs. */
 const OF_WRITES: readonly ProblemCode[] = [
   'body_in_pieces',
   'body_incomplete',
@@ -40,7 +40,8 @@ export function codesOf(op: AnyOperation): ProblemCode[] {
     ...OF_ALL,
     ...(op.method === 'GET' ? [] : OF_WRITES),
     ...(op.duringMaintenance ? [] : (['restoring'] as const)),
-    ...(op.browserSession ? (['cross_site'] as const) : []),
+    ...(isForOwnPages(op) ? (['cross_site'] as const) : []),
+    ...(op.isFinal ? (['reauth_required'] as const) : []),
     ...(op.onlyFrom ? (['sender_not_allowed'] as const) : []),
     ...(fileOf(op.success[1])?.ranges ? (['range_not_satisfiable'] as const) : []),
     ...codesOfAccess(op),
@@ -48,6 +49,10 @@ export function codesOf(op: AnyOperation): ProblemCode[] {
   ])
   return (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => codes.has(code))
 }
+
+/** Returns true if the operation accepts only requests from pages of this service. */
+export const isForOwnPages = (op: AnyOperation): boolean =>
+  op.browserSession === true || op.onlyFromOwnPages === true
 
 function codesOfAccess({ access: { roles }, whileRestricted = [] }: AnyOperation): ProblemCode[] {
   if (!roles) return []

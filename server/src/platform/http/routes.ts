@@ -16,10 +16,10 @@ import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
 import { etagOf, matchesEtag, NOT_MODIFIED } from './etag.ts'
 import { whenDone } from './every-request.ts'
-import { inputReader } from './input.ts'
+import { type Input, inputReader } from './input.ts'
 import { type AnyOperation, takesBytes } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
-import { codesOf, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
+import { codesOf, isForOwnPages, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -28,7 +28,7 @@ declare module 'fastify' {
     takesBody?: boolean
     /** True if the operation receives the body as raw bytes, with any content type. */
     takesBytes?: boolean
-    /** True for a static page or a redirect, which needs no authentication. */
+    /** True for a static page or a redirect. It needs no authentication. */
     isPage?: boolean
   }
   interface FastifyRequest {
@@ -43,7 +43,15 @@ export interface Guards {
    * @throws Problem 401
    */
   authenticate(token: string): Promise<Identity> | Identity
-  /** Journals the rejection of a signed-in caller before the response: every 403, and errors that reveal a record. */
+  /**
+   * Requires that the caller entered the password again within the last minutes, if the session is one of a browser.
+   * @throws Problem 403 otherwise
+   */
+  requireConfirmed(caller: Caller): Promise<void>
+  /**
+   * Journals the rejection of a signed-in caller before the response is sent. Journals every 403, and errors that
+   * reveal a record.
+   */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
   /** Throws while the tenant, or the whole service, is in maintenance mode. */
   requireAvailable: RequireAvailable
@@ -81,7 +89,7 @@ export function addOperations(
       try {
         if (isJournaled) await guards.refused(caller, operation, answer)
       } catch (failure) {
-        // A rejection that cannot be journaled is replaced by the error of the journal.
+        // If a rejection cannot be journaled, the response is the error of the journal instead.
         return sendError(failure, request, reply, guards.log)
       }
     }
@@ -89,11 +97,11 @@ export function addOperations(
   })
 }
 
-/** Log message for an error code that the operation does not declare, which is a bug in the service. */
+/** The log message for an error code that the operation does not declare. Such a code is a bug in the service. */
 export const UNDECLARED = 'undeclared refusal'
 
 /**
- * Makes startup fail for a route without access rules.
+ * Makes startup fail if a route has no access rules.
  * @throws Error if a route is neither an operation nor a page
  */
 export function requireOperations(app: FastifyInstance): void {
@@ -124,11 +132,11 @@ function addOperation(
     exposeHeadRoute: op.method === 'GET',
     schema: { response: responseSchemas(op) },
     onRequest: (request, reply, done) => whenDone(guard(op, guards, request, reply), done),
-    // Checked again after the body has arrived, because a slow sender may have been blocked in the meantime.
+    // Checks access again after the body has arrived, because the caller may have been blocked in the meantime.
     ...(op.method === 'GET'
       ? {}
       : { preHandler: (request, _reply, done) => whenDone(authorize(op, guards, request), done) }),
-    handler: handlerOf(op, queue, (request) => authorize(op, guards, request)),
+    handler: handlerOf(op, guards, queue),
     onSend: (request, reply, payload, done) => {
       if (statuses.has(reply.statusCode))
         return done(null, op.etag ? unlessSeen(request, reply, payload) : payload)
@@ -163,7 +171,7 @@ function guard(
   reply: FastifyReply,
 ): Promise<void> | undefined {
   refuseStrangers(op, request)
-  if (op.browserSession) requireSameOrigin(request, guards.publicUrl)
+  if (isForOwnPages(op)) requireSameOrigin(request, guards.publicUrl)
   const authorized = authorize(op, guards, request)
   if ((op.method === 'GET' && !op.countsAsWrite) || op.isRead) return authorized
   const count = () => countWrite(op, guards, request, reply)
@@ -184,7 +192,7 @@ function countWrite(
 ): Promise<void> | undefined {
   if (!caller) return undefined
   if (endsAccess) return revocations.take(caller.session_id, reply)
-  // Count the user's limit first, so that a rejected call does not use up the tenant's quota.
+  // Counts against the user's limit first, so that a rejected call does not use up the tenant's limit.
   const counted = userWrites.take(String(caller.user_id), reply)
   const ofTenant = () => tenantWrites.take(String(caller.tenant_id), reply)
   return counted === undefined ? ofTenant() : counted.then(ofTenant)
@@ -210,7 +218,7 @@ function authorize(
 
 /**
  * Rejects a request during maintenance, unless the operation remains available.
- * @param tenantId null for a caller without a tenant
+ * @param tenantId the caller's tenant, or null for a caller without a tenant
  * @throws Problem 503 while the tenant, or the whole service, is in maintenance mode
  */
 function refuseInMaintenance(
@@ -242,7 +250,7 @@ function bearerToken(request: FastifyRequest): string {
 function originOf(request: FastifyRequest): Origin {
   return {
     ip: addressOf(request),
-    // Computed only when read, because most requests record nothing.
+    // Computed on access only, because most requests record nothing.
     get user_agent() {
       const agent = request.headers['user-agent']
       return agent ? agent.toWellFormed().replaceAll('\0', '').slice(0, 400) : null
@@ -256,14 +264,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * Returns the Fastify handler of an operation.
- * @param authorizeAgain repeats the access check after queuing, because the caller may have been signed out in the
- * meantime
+ * @param queue limits how many requests a caller can run simultaneously
  */
-function handlerOf(
-  op: AnyOperation,
-  queue: CallerQueue | undefined,
-  authorizeAgain: (request: FastifyRequest) => Promise<void> | undefined,
-): RouteHandlerMethod {
+function handlerOf(op: AnyOperation, guards: Guards, queue?: CallerQueue): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
   const file = fileOf(schema)
@@ -286,16 +289,23 @@ function handlerOf(
         return browserSession(request, reply)
       }
       const call = { ...input, caller, origin, host, headers, browserSession: cookie }
-      const handle = () => op.handle(call)
+      const handle = () =>
+        caller && isFinal(op, input)
+          ? guards.requireConfirmed(caller).then(() => op.handle(call))
+          : op.handle(call)
       if (!queue || !caller) return handle()
       return queue.run(caller.user_id, async () => {
-        await authorizeAgain(request)
+        // The caller may have been signed out while waiting.
+        await authorize(op, guards, request)
         return handle()
       })
     })
     return answer instanceof Promise ? answer.then(send) : send(answer)
   }
 }
+
+const isFinal = (op: AnyOperation, input: Input): boolean =>
+  typeof op.isFinal === 'function' ? op.isFinal(input) : op.isFinal === true
 
 function sendBytes(request: FastifyRequest, reply: FastifyReply, value: JsonBytes<unknown>) {
   const { bytes, encoding } = value.for(request.headers['accept-encoding'])
@@ -315,7 +325,7 @@ function headersOf({ headers }: AnyOperation, { raw: { rawHeaders } }: FastifyRe
   )
 }
 
-/** Returns the response schemas for the serializer, which drops undeclared fields from every response. */
+/** Returns the response schemas for the serializer. The serializer drops undeclared fields from every response. */
 function responseSchemas(op: AnyOperation): Record<string, unknown> {
   const [status, schema] = op.success
   const refusals = statusesOf(op)
@@ -331,7 +341,10 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
 
 const isRefusal = (status: number) => status >= 400
 
-/** Returns the schema without names. Only the OpenAPI document uses them, and Fastify would require unique names. */
+/**
+ * Returns the schema without its names. Only the OpenAPI document uses the names, and Fastify would require them to be
+ * unique.
+ */
 function anonymous(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value)))
 }

@@ -1,4 +1,7 @@
-/** Runs pg-boss on a pool of its own, as the worker role and without DDL. Survives an unreachable database. */
+/**
+ * Runs pg-boss on a separate pool, with the role of workers and without DDL. An unreachable database does not end
+ * pg-boss.
+ */
 import { CompiledQuery } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import type { Time } from '../../lib/time.ts'
@@ -13,7 +16,7 @@ export interface Statements {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
 }
 
-/** An attempt at a job. The claim is valid until another process takes the job over. */
+/** An attempt at a job. The claim is valid until another process takes over the job. */
 export interface Claim {
   id: string
   retryCount: number
@@ -56,18 +59,21 @@ export function openBoss(
   jobs.on('error', (error) => {
     log.warn({ err: asError(error) }, 'job maintenance failed')
   })
-  // Logs only the message, because the other data may contain a statement with its values.
+  // Logs only the message. The other data may contain a statement with its values.
   jobs.on('warning', ({ message }) => log.warn({}, message))
   return {
     jobs,
-    // The next claim has a higher attempt number, which invalidates later statements of this process.
+    // The next claim gets a higher attempt number. Later statements of this process then have no effect.
     release: async (name, { id, retryCount }, seconds) =>
       void (await db.executeSql(RELEASE, [name, id, retryCount, seconds])),
     close: pool.close,
   }
 }
 
-/** Releases a claim. pg-boss itself would fail the jobs of a stopping process, which costs a retry and its delay. */
+/**
+ * Releases a claim. pg-boss itself would mark the jobs of a stopping process as failed, which costs each job a retry
+ * and its delay.
+ */
 const RELEASE = `
   update pgboss.job_common
   set state = 'retry', start_after = pgboss.job_now() + make_interval(secs => $4), retry_limit = retry_limit + 1
@@ -91,7 +97,7 @@ function settings(works: boolean, maintenanceSeconds: number) {
     cronMonitorIntervalSeconds: maintenanceSeconds,
     cronWorkerIntervalSeconds: Math.ceil(maintenanceSeconds / 2),
     queueCacheIntervalSeconds: seldom,
-    // Dependencies between jobs are not used.
+    // Runs rarely, because jobs do not depend on each other.
     flowIntervalSeconds: seldom,
   }
 }
@@ -100,11 +106,13 @@ function settings(works: boolean, maintenanceSeconds: number) {
 function asError(error: unknown): Error {
   if (error instanceof Error) return error
   const { message, stack, code } = error as { message?: string; stack?: string; code?: string }
-  // pg-boss contacts only the database, so the database caused the failure.
+  // Marks the error as a database failure, because pg-boss connects only to the database.
   return markFailure(Object.assign(new Error(message), { stack, code }))
 }
 
-/** Returns an interface that runs pg-boss' statements in the caller's transaction, with the caller's privileges. */
+/**
+ * Returns an interface that runs the statements of pg-boss in the caller's transaction, with the caller's privileges.
+ */
 export function statementsOn(tx: TenantTx): Statements {
   return {
     async executeSql(text, values = []) {

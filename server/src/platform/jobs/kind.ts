@@ -9,13 +9,16 @@ export interface JobKind<T extends object> {
   readonly retries: number
   readonly retryDelaySeconds: number
   /**
-   * Whether each delay is about twice the previous one. The delays are randomized, so that jobs that failed together do
-   * not retry together.
+   * Whether each delay is about twice the previous one. The delays vary at random, so that jobs that failed at the same
+   * time are not retried at the same time.
    */
   readonly retryBackoff: boolean
   /** The maximum delay with `retryBackoff`. */
   readonly retryDelayMaxSeconds?: number
-  /** The lease in seconds. An attempt that takes longer has failed. The lease also ends attempts whose process died. */
+  /**
+   * The lease in seconds. An attempt that takes longer has failed. When its process has died, an attempt ends with its
+   * lease.
+   */
   readonly expireInSeconds: number
   readonly [carries]?: T
 }
@@ -38,7 +41,7 @@ export function jobKind<T extends object>(
 /** How long failed jobs are kept for inspection. Completed jobs are deleted immediately. */
 const KEEP_FAILED_SECONDS = 7 * 24 * 60 * 60
 
-/** Returns the limits of a kind as pg-boss options, which apply to its queue and to each job. */
+/** Returns the limits of a kind as pg-boss options. They apply to the queue of the kind and to each job. */
 export function limitsOf(kind: JobKind<object>) {
   return {
     retryLimit: kind.retries,

@@ -1,7 +1,7 @@
 /**
  * Runs one kind of job: claims due jobs, runs them, records the result, and releases unfinished jobs when it stops.
- * Each claim has an attempt number, so a worker whose lease expired cannot record a result for a job that another
- * worker has taken over.
+ * Each claim has an attempt number. A worker whose lease has expired can therefore not record a result for a job that
+ * another worker has taken over.
  */
 import type { JobWithMetadata } from 'pg-boss'
 import { SECOND } from '../../lib/clock.ts'
@@ -32,7 +32,7 @@ export interface Work<T extends object> {
   concurrency: number
   /** Seconds between polls for jobs that other processes enqueued or that became due. */
   pollSeconds: number
-  /** Calls `begin` when jobs may start. Jobs enqueued earlier wait until then. */
+  /** Calls `begin` when jobs may start. Until then, enqueued jobs wait. */
   when: (begin: () => void) => void
   /** Returns whether all tenants are in maintenance mode. While true, no jobs start. */
   rests: () => boolean
@@ -79,7 +79,7 @@ export function startJobWorker(
   let begun = 0
   let isStopping = false
   let isOver = false
-  /** Whether the last poll filled all free slots, so that more jobs may be due. */
+  /** Whether the last poll filled all free slots. More jobs may then be due. */
   let mayHaveMore = false
 
   const fetches = poller(fetch, {
@@ -101,7 +101,7 @@ export function startJobWorker(
       mayHaveMore = jobs.length === room
       for (const job of jobs) begin(job)
     }
-    // Randomized, so that nodes do not poll at the same moment.
+    // Varies the interval at random, so that nodes do not poll at the same time.
     return work.pollSeconds * SECOND * (0.8 + 0.4 * Math.random())
   }
 
@@ -133,7 +133,7 @@ export function startJobWorker(
     } finally {
       endLease()
     }
-    // A job that completes during a stop still counts as completed, unless another worker has claimed it.
+    // A job that ends during a stop still counts as completed, unless another worker has claimed the job.
     await settle(entry, 'deletion of a completed job', () =>
       boss.jobs.deleteJob(kind.name, { id: job.id, retryCount: job.retryCount }),
     )
@@ -142,7 +142,7 @@ export function startJobWorker(
   async function fail(entry: Running, error: unknown): Promise<void> {
     const { job } = entry
     const attempt = job.retryCount + 1
-    // Logs only the reason, because a line with the database's error would count as part of an outage.
+    // Logs only the reason. A line with the database's error would count as part of an outage.
     const cause = isDatabaseFailure(error) ? { reason: reasonOf(error) } : { err: error }
     const fields = { job: kind.name, id: job.id, attempt, ...cause }
     const isLast = job.retryCount >= job.retryLimit
@@ -156,13 +156,15 @@ export function startJobWorker(
   }
 
   /**
-   * Returns whether a database failure does not count as an attempt. True while this node has lost its database, and
-   * once more per job, because a job may notice the loss first. Any other database failure counts, such as a lack of
-   * memory for the job's queries.
+   * Returns whether a database failure does not count as an attempt. This is the case while this node has lost its
+   * database. It is also the case once per job, because a job may notice the loss first. Any other database failure
+   * counts, for example if the job's queries need too much memory.
    */
   const isFree = ({ job }: Running): boolean => isAway() || job.retryLimit <= kind.retries
 
-  /** Releases a job that failed only because the database was away. Waits until the database is back. */
+  /**
+   * Releases a job that failed only because the database was unavailable. Waits until the database is available again.
+   */
   function putOff(entry: Running, error: unknown): Promise<void> {
     const { id } = entry.job
     if (!isAway())
@@ -218,7 +220,10 @@ export function startJobWorker(
   }
 }
 
-/** Rejects if `counts` returns true when the signal aborts. Otherwise, never settles. */
+/**
+ * Returns a promise that rejects when the signal aborts, if `counts` then returns true. Otherwise the promise never
+ * settles.
+ */
 function endOf(signal: AbortSignal, counts: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => counts() && reject(signal.reason), { once: true })

@@ -10,7 +10,7 @@ export interface ActionExample {
 
 export const [SUPERADMIN, ADMIN, NURSE] = [1, 41, 57]
 
-/** Returns a builder of example entries about one resource. Unless stated otherwise, user `by` made the change. */
+/** Returns a builder of example entries about one resource. By default, user `by` made the change. */
 export const about =
   (resource_type: string, resource_id: string | null, by: number) =>
   (changes: object | null = null, user_id: number | null = by): ActionExample => ({

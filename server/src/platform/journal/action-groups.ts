@@ -20,7 +20,10 @@ export const ACTION_GROUPS: readonly ActionGroup[] = [
   ...new Set((Object.keys(ACTIONS) as Action[]).map(groupOf)),
 ]
 
-/** Resource types of groups and actions that have no example and whose resource is not named like the group. */
+/**
+ * Resource types that cannot be derived: those of groups and actions that have no example and whose resource is not
+ * named like the group.
+ */
 const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   outbound: 'installation',
   access: 'operation',

@@ -2,20 +2,20 @@
 import { describe, expect, test } from 'vitest'
 import { ACTIONS, isPublic, PUBLIC_ACTIONS } from './index.ts'
 
-describe('the registry of actions', () => {
-  test('contains no events about webhooks, except for the test event', () => {
+describe('the list of public actions', () => {
+  test('contains no actions of webhooks, except webhook.test', () => {
     const ofWebhooks = Object.keys(ACTIONS).filter((action) => action.startsWith('webhook.'))
     expect(ofWebhooks.length).toBeGreaterThan(1)
     expect(ofWebhooks.filter(isPublic)).toEqual(['webhook.test'])
   })
 
-  test('lists exactly the public actions as events', () => {
+  test('equals the list of webhook events', () => {
     expect(PUBLIC_ACTIONS).toEqual(Object.keys(ACTIONS).filter(isPublic))
     expect(PUBLIC_ACTIONS).toContain('user.blocked')
     expect(PUBLIC_ACTIONS).not.toContain('access.refused')
   })
 
-  test('lists no event that no webhook could receive', () => {
+  test('contains no action that no webhook could receive', () => {
     const offered = Object.keys(ACTIONS).filter((action) => /^(auth|tenant)\./.test(action))
     expect(offered.filter((action) => !isPublic(action))).toEqual([
       'tenant.purged',
@@ -31,6 +31,6 @@ test.each([
   ['user', false],
   ['users', false],
   ['', false],
-])('treats the unknown action "%s" as an event: %s', (action, expected) => {
+])('the service treats the unknown action "%s" as public: %s', (action, expected) => {
   expect(isPublic(action)).toBe(expected)
 })

@@ -32,7 +32,7 @@ import {
 
 /**
  * Every action that the journal can contain, in the form `resource.verb`, with its meaning. Public actions are the
- * events that webhooks and the messenger can subscribe to; each has an example. A test compares
+ * events to which webhooks and the messenger can subscribe. Each of them has an example. A test compares
  * `docs/reference/events.md` with this table.
  */
 export const ACTIONS = {
@@ -142,6 +142,10 @@ export const ACTIONS = {
   'auth.logout': {
     meaning: 'A user signed out of one session or of all sessions',
     example: session({ sessions: 1 }),
+  },
+  'auth.session_confirmed': {
+    meaning: 'A user entered the password again to confirm a session of the console',
+    example: session(),
   },
   'auth.session_revoked': {
     meaning: 'A user ended one of their sessions',
@@ -354,7 +358,7 @@ export const ACCESSES = [
   'patient.exported',
 ] as const satisfies readonly Action[]
 
-/** Actions of public groups that are not events: either no webhook could receive them, or they are accesses. */
+/** Actions of public groups that are not events, because no webhook could receive them or because they are accesses. */
 const INTERNAL = [
   'auth.key_rotated',
   'tenant.purged',
@@ -369,8 +373,8 @@ export type PublicAction = Exclude<
 >
 
 /**
- * Returns true if an action is an event. Decides by the action's group, so that an older node also delivers actions
- * that only a newer release knows.
+ * Returns true if an action is an event. Decides this by the group of the action. An older node therefore also delivers
+ * actions that only a newer release defines.
  */
 export function isPublic(action: string): boolean {
   if (INTERNAL.some((internal) => internal === action)) return false
@@ -382,5 +386,5 @@ export const PUBLIC_ACTIONS: readonly PublicAction[] = (Object.keys(ACTIONS) as 
   (action): action is PublicAction => isPublic(action),
 )
 
-/** Type check: every public action must have an example. */
+/** A type check: every public action must have an example. */
 ACTIONS satisfies Record<PublicAction, { example: ActionExample }>

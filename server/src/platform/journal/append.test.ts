@@ -51,7 +51,7 @@ describe('a journal entry', () => {
     expect(await entriesOf('refused')).toEqual([])
   })
 
-  test('cannot be written for another tenant within a tenant', async () => {
+  test('cannot be written for another tenant in a transaction of a tenant', async () => {
     await expect(db.inTenant(5, (tx) => write(tx, 'foreign', 6))).rejects.toMatchObject({
       code: '42501',
     })
@@ -59,7 +59,7 @@ describe('a journal entry', () => {
   })
 
   test.each(['update journal set action = $1', 'delete from journal where action <> $1'])(
-    'cannot be changed: the database rejects "%s" even for the owner',
+    'cannot be changed, even by the owner of the table: "%s"',
     async (statement) => {
       await db.acrossTenants((tx) => write(tx, 'stands'))
       await expect(database.sql(statement, ['x'])).rejects.toThrow('append-only')
@@ -83,7 +83,7 @@ const parts = () =>
      where inhparent in ('journal'::regclass, 'journal_resources'::regclass) order by 1`,
   )
 
-test('creates the first three months of both tables in the migrations', async () => {
+test('the migrations create the first three months of both journal tables', async () => {
   const template = await migratedDatabase()
   const made = await template.sql(
     `select inhparent::regclass::text as of, count(*)::int as count from pg_inherits
@@ -95,7 +95,7 @@ test('creates the first three months of both tables in the migrations', async ()
   ])
 })
 
-// The template database may be from an earlier month, and a new month may begin during the test.
+// The template database may have been migrated in an earlier month, and a new month may begin during the test.
 describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', (table) => {
   const months = () =>
     database.sql<{ part: string }>(
@@ -110,20 +110,20 @@ describe.each(['journal', 'journal_resources'])('the monthly partitions of %s', 
        from generate_series(0, 2) as ahead`,
       [table],
     )
-  /** Drops the partition of the latest month. Returns its name and the remaining months. */
+  /** Drops the partition of the latest month. Returns its name, and the remaining months. */
   const dropLast = async () => {
     const last = (await months()).at(-1)
     await database.sql(`drop table ${last?.part}`)
     return { last, left: await parts() }
   }
 
-  test('include the current month and two more', async () => {
+  test('include the current month and the next two months', async () => {
     const before = await thisAndNextTwo()
     await ensurePartitions(db)
     expect([before, await thisAndNextTwo()]).toContainEqual((await months()).slice(-3))
   })
 
-  test('are created if one is missing, with the same protection as the others', async () => {
+  test('are created again if one is missing, with the same protection as the others', async () => {
     const { last, left } = await dropLast()
     const made = await ensurePartitions(db)
     expect(made).toBe((await parts()).length - left.length)

@@ -16,7 +16,7 @@ import './journal.table.ts'
 /** The notification topic for every new journal entry. */
 export const JOURNAL_TOPIC = 'journal'
 
-/** The author of a change, as far as known. Changes by the system have neither a user nor an origin. */
+/** The author of a change, as far as known. Changes by the system have no user and no origin. */
 export interface Actor {
   user_id: number | null
   user_email: string | null
@@ -25,7 +25,7 @@ export interface Actor {
   session_id?: string
 }
 
-/** The service itself, as the actor of schedules, startup and the command line. */
+/** The service itself as an actor, for schedules, startup and the command line. */
 export const SYSTEM: Actor = { user_id: null, user_email: null, origin: null }
 
 /** Returns the caller as an actor. Entries of this actor require that the caller's session is still valid. */
@@ -34,14 +34,14 @@ export function actorOf(caller: Caller): Actor {
   return { user_id, user_email, origin, session_id }
 }
 
-/** Returns the actor for a background job. Its entries remain possible after the user's session has ended. */
+/** Returns the actor for a background job. Its entries are accepted even after the user's session has ended. */
 export function ordererOf({ session_id: _, ...actor }: Actor): Actor {
   return actor
 }
 
 export interface NewEntry {
   action: Action
-  /** The tenant of the record, or null without one, as for a sign-in to an unknown tenant. */
+  /** The tenant of the record. Null if there is none, for example for a sign-in to an unknown tenant. */
   tenant_id: number | null
   resource_type: string
   resource_id?: number | string | null
@@ -49,7 +49,7 @@ export interface NewEntry {
   changes?: Record<string, unknown>
 }
 
-/** The columns of an entry that the application writes; the database generates the others. */
+/** The columns of an entry that the application writes. The database generates the others. */
 export interface EntryRow {
   tenant_id: number | null
   user_id: number | null
@@ -77,9 +77,9 @@ const COLUMNS = [
 ] as const satisfies (keyof EntryRow)[]
 
 /**
- * Returns SQL that inserts an entry, to combine it with the change in one statement.
+ * Returns SQL that inserts an entry. A caller combines it with the change in one statement.
  * @param expressionOf returns the SQL for each column
- * @param from the source of rows, such as `sql\`from used\``; each row adds an entry
+ * @param from the source of rows, such as `sql\`from used\``. Each row adds an entry.
  */
 export function insertion(
   expressionOf: (column: keyof EntryRow) => RawBuilder<unknown>,
@@ -96,7 +96,8 @@ interface InSession {
 const sessionOf = ({ session_id }: Actor): InSession => ({ session_id: session_id ?? null })
 
 /**
- * Checks the session in the statement that inserts the entry. This costs no extra round trip and cannot be forgotten.
+ * Returns the SQL condition that the session has not ended. Checking this in the inserting statement costs no
+ * additional round trip, and no caller can forget it.
  */
 const whileSessionHolds = (value: (name: 'session_id') => RawBuilder<unknown>) =>
   sql`where session_holds(${value('session_id')}::uuid)`
@@ -111,15 +112,16 @@ const hold = statement<InSession>(
 )
 
 /**
- * Appends an entry, which commits together with its change. Does not wait for the database, but the commit does. The
- * commit fails if the actor's session has ended.
+ * Appends an entry, which commits together with its change. Does not wait for the database, because the commit does.
+ * The commit fails if the actor's session has ended.
  */
 export async function append(tx: TenantTx, actor: Actor, entry: NewEntry): Promise<void> {
   send(tx, actor, entry)
 }
 
 /**
- * Actions without a change. In this node's memory, anyone could displace real changes with them; some commit unflushed.
+ * Actions without a change, which this node does not remember. Anyone could trigger so many of them that they would
+ * displace real changes. Some of them also commit without waiting for the disk.
  */
 const NOT_REMEMBERED: ReadonlySet<Action> = new Set(['auth.login_failed', 'access.refused'])
 
@@ -143,7 +145,7 @@ export function requireSession(tx: TenantTx, actor: Actor): void {
   tx.send(hold(sessionOf(actor)))
 }
 
-/** Returns the entries that this node remembers: at most `MAX_RECENT`, even if the statement appends more. */
+/** Appends entries. Returns those for the node to remember, at most `MAX_RECENT` of them. */
 const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] } & InSession>((value) => {
   const entries = insertion(
     (column) => sql.ref(`e.${column}`),
@@ -178,7 +180,7 @@ export async function appendReturning(
 
 /**
  * Returns the column values of an entry, for a statement that writes it together with its change (`insertion`). If that
- * statement wrote an entry, the caller must notify `JOURNAL_TOPIC`.
+ * statement has written an entry, the caller must notify `JOURNAL_TOPIC`.
  */
 export function rowOf({ user_id, user_email, origin }: Actor, entry: NewEntry): EntryRow {
   const { tenant_id, action, resource_type, resource_id = null, changes } = entry

@@ -89,7 +89,7 @@ describe('the recorded change of an object', () => {
 describe('the comparison of two values', () => {
   const json = fc.jsonValue({ maxDepth: 3 }).map((value) => value as unknown)
 
-  test('finds values equal exactly if their canonical forms are equal', () => {
+  test('finds values equal exactly if their canonical JSON is equal', () => {
     fc.assert(
       fc.property(fc.oneof(json, fc.constant(undefined)), json, (one, other) => {
         expect(differing({ value: one }, { value: other })).toEqual(
@@ -110,7 +110,7 @@ describe('the comparison of two values', () => {
     [0, -0, true],
     [null, {}, false],
     ['1', 1, false],
-  ])('compares %j and %j: %j', (one, other, same) => {
+  ])('treats %j and %j as equal: %j', (one, other, same) => {
     expect(canonical(one) === canonical(other)).toBe(same)
     expect(differing({ value: one }, { value: other as unknown })).toEqual(same ? [] : ['value'])
     expect(differing({ value: other as unknown }, { value: one })).toEqual(same ? [] : ['value'])
@@ -122,6 +122,6 @@ test.each([
   ['x', '"x"'],
   [undefined, 'null'],
   [{ '10': 1, '9': 2, __proto__x: 3 }, '{"10":1,"9":2,"__proto__x":3}'],
-])('formats %j canonically as %s', (value, text) => {
+])('the journal writes %j as the canonical JSON %s', (value, text) => {
   expect(canonical(value)).toBe(text)
 })

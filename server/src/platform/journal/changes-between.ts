@@ -1,9 +1,9 @@
 /** Determines the content of an entry about a change: only values that differ, up to a size limit. */
 import { createHash } from 'node:crypto'
 
-/** A hash replaces values in a free-form object that are larger than this. */
+/** The size above which a value in a free-form object is replaced by a hash. */
 const MAX_VALUE_BYTES = 1_024
-/** A single hash replaces the whole change of a free-form object if it is larger than this. */
+/** The size above which the whole change of a free-form object is replaced by a single hash. */
 const MAX_OBJECT_BYTES = 4_096
 
 type Json = Record<string, unknown>
@@ -16,7 +16,7 @@ interface Digest {
 
 /**
  * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that a secret column is never included
- * by accident. For a field with an object, such as settings, includes only the keys that differ.
+ * by mistake. If a field contains an object, such as settings, includes only the keys that differ.
  */
 export function changesBetween<T extends object>(
   before: T | null,

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  // A new consumer for each test, which has already read all earlier entries.
+  // Creates a new consumer for each test. It has already read all earlier entries.
   made += 1
   name = `consumer-${made}`
   await heldBack(0)
@@ -27,8 +27,8 @@ beforeEach(async () => {
 })
 
 /**
- * Waits until an older transaction blocks exactly `count` committed entries. The whole server shares transaction ids,
- * so test files that run in parallel may briefly block entries, too.
+ * Waits until an older transaction blocks exactly `count` committed entries. All databases of the server share their
+ * transaction ids, so test files that run in parallel may block entries for a moment too.
  */
 async function heldBack(count: number): Promise<void> {
   const rows = () =>
@@ -43,7 +43,7 @@ const write = async (tx: TenantTx, word: string) => {
     resource_type: 'word',
     resource_id: word,
   })
-  // So far the entry was only sent. The response to a later statement confirms that it has been written.
+  // Until now, the entry has only been sent. The response to a later statement confirms that it was written.
   await sql`select 1`.execute(tx.db)
 }
 const commit = (...words: string[]) =>
@@ -81,7 +81,7 @@ async function slow(word: string) {
   }
 }
 
-describe('a consumer of the journal', () => {
+describe('a journal consumer', () => {
   test('reads committed entries once and in order', async () => {
     await commit('a', 'b')
     await commit('c')
@@ -101,7 +101,7 @@ describe('a consumer of the journal', () => {
     expect(await read()).toEqual(['b'])
   })
 
-  test('reads at most one batch, even if that ends within a transaction', async () => {
+  test('reads at most one batch, even if the batch ends within a transaction', async () => {
     await commit('a', 'b', 'c', 'd', 'e')
     await heldBack(0)
     expect(await read({ batch: 2 })).toEqual(['a', 'b'])
@@ -109,7 +109,7 @@ describe('a consumer of the journal', () => {
     expect(await read({ batch: 2 })).toEqual(['e'])
   })
 
-  test('reads entries as they were written', async () => {
+  test('reads the entries exactly as they were written', async () => {
     await db.acrossTenants((tx) =>
       append(
         tx,
@@ -154,7 +154,7 @@ describe('a consumer of the journal', () => {
   })
 })
 
-describe('a batch of entries', () => {
+describe('a batch of journal entries', () => {
   test('contains only the requested columns and the position', async () => {
     await commit('a')
     await heldBack(0)
@@ -165,7 +165,7 @@ describe('a batch of entries', () => {
     expect(seen).toEqual([{ ...place, tenant_id: null, action: 'tenant.updated' }])
   })
 
-  test('leaves no trace in the database if it is empty', async () => {
+  test('writes nothing to the database if it is empty', async () => {
     const trace = () =>
       database.sql('select ctid, xmin, xmax, * from journal_consumers where consumer = $1', [name])
     const before = await trace()
@@ -173,7 +173,7 @@ describe('a batch of entries', () => {
     expect(await trace()).toEqual(before)
   })
 
-  test('runs its follow-up work after the commit, but not after a failure', async () => {
+  test('runs its follow-up work after the commit, and not after a failure', async () => {
     await commit('a')
     await heldBack(0)
     const done: string[] = []
@@ -187,8 +187,8 @@ describe('a batch of entries', () => {
   })
 })
 
-describe('a transaction that wrote first and commits last', () => {
-  test('is not skipped, and later entries are not read before its entries', async () => {
+describe('a transaction that wrote its journal entries first and commits last', () => {
+  test('is not skipped, and later entries are read after its entries', async () => {
     const finish = await slow('slow')
     await commit('quick')
     expect(await read()).toEqual([])
@@ -200,7 +200,7 @@ describe('a transaction that wrote first and commits last', () => {
     expect(await read()).toEqual([])
   })
 
-  test('does not block entries that were committed before it began', async () => {
+  test('does not delay entries that were committed before it began', async () => {
     await commit('before')
     const finish = await slow('slow')
     await commit('after')
@@ -229,7 +229,7 @@ describe('a transaction that wrote first and commits last', () => {
     expect(await read()).toEqual(['kept'])
   })
 
-  test('keeps its place among several such transactions', async () => {
+  test('keeps its position among several such transactions', async () => {
     const finishers = [await slow('one'), await slow('two'), await slow('three')]
     await finishers[2]?.()
     expect(await read()).toEqual([])
@@ -260,8 +260,8 @@ describe('an error in the work of a consumer', () => {
   })
 })
 
-describe('two concurrent consumers with one name', () => {
-  test('never handle the same batch: the second learns that the first is running', async () => {
+describe('two concurrent journal consumers with one name', () => {
+  test('never handle the same batch: the second consumer is informed that the first one runs', async () => {
     await commit('a')
     await heldBack(0)
     const started = gate()
@@ -279,7 +279,7 @@ describe('two concurrent consumers with one name', () => {
     expect(await read()).toEqual([])
   })
 
-  test('never handle the same batch, even if neither has read before', async () => {
+  test('never handle the same batch, even if neither of them has read before', async () => {
     await commit('a', 'b', 'c')
     await heldBack(0)
     const seen: (string | null)[] = []

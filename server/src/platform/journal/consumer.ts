@@ -3,8 +3,8 @@
  * entry exactly once, in the transaction that advances its position.
  *
  * Entries are ordered by (transaction id, entry id). A transaction receives its id with its first write but may commit
- * much later. Consumers therefore read only entries below the oldest running transaction, where no older entry can
- * appear later. Accesses are not included (decision 0021).
+ * much later. Consumers therefore read only entries below the oldest running transaction, because no older entry can
+ * appear there later. Consumers do not get accesses (decision 0021).
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
@@ -24,19 +24,19 @@ type Column = keyof JournalEntry
 export interface ConsumerOptions<C extends Column = Column> {
   /** The consumer's name, which identifies its stored position. */
   name: string
-  /** Maximum number of entries per transaction; 500 by default. */
+  /** Maximum number of entries per transaction. The default is 500. */
   batch?: number
-  /** The columns that the consumer needs in addition to the id; all columns by default. */
+  /** The columns that the consumer needs in addition to the id. The default is all columns. */
   columns?: readonly C[]
   /**
-   * Handles a batch of entries. If it throws, the position stays and the batch is retried. If it returns false, the
-   * entries were irrelevant, and the follower waits longer so that more entries gather.
+   * Handles a batch of entries. If it throws, the position does not change and the batch is retried. If it returns
+   * false, the entries were irrelevant. The follower then waits longer, so that the next batch contains more entries.
    */
   handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<unknown>
 }
 
 export const BATCH = 500
-/** Listed explicitly, so that queries never read columns that a newer release added. */
+/** The columns are listed explicitly, so that queries never read columns that a newer release has added. */
 const EVERY_COLUMN = Object.keys({
   id: true,
   xid: true,
@@ -54,13 +54,13 @@ const EVERY_COLUMN = Object.keys({
 } satisfies Record<Column, true>) as Column[]
 const NO_HORIZON = '0'
 
-/** Returns SQL that is true if no older entry can still be committed before this one. */
+/** Returns the SQL condition that no older entry can still be committed before this one. */
 const isSettled = (horizon: string) =>
   sql<boolean>`xid < greatest(pg_snapshot_xmin(pg_current_snapshot()), ${horizon}::xid8)`
 
 /**
- * The state behind a consumer's position: no committed entries, entries that an older transaction blocks, or readable
- * ones.
+ * The state of the entries after a consumer's position. There are no committed entries, or an older transaction blocks
+ * them, or they are readable.
  */
 export type Backlog = 'nothing' | 'blocked' | 'readable'
 
@@ -77,7 +77,7 @@ export async function consume<C extends Column = Column>(
 
 /**
  * Checks for entries after a consumer's position in one round trip, without locks or writes.
- * @param horizon the transaction id from `findHorizon`; transactions below it have ended
+ * @param horizon the transaction id from `findHorizon`. Transactions below it have ended.
  * @throws Error if the position is from another database cluster, which only a restart can correct
  */
 export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {
@@ -92,7 +92,7 @@ export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promis
         (select xid from position) >= pg_snapshot_xmax(pg_current_snapshot()) as is_foreign
       `.execute(tx.db)
     const [next] = rows
-    // Continuing would silently skip new entries. A restart of the service corrects the position.
+    // Throws, because continuing would silently skip new entries. A restart of the service corrects the position.
     if (next?.is_foreign)
       throw new Error('the database was replaced by one from another cluster; restart the service')
     if (next?.readable === true) return 'readable'
@@ -100,7 +100,7 @@ export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promis
   }, 'read')
 }
 
-/** Reads one batch without calling `peek` first. For callers that know that entries are waiting. */
+/** Reads one batch without calling `peek` first. For callers that know that there are unread entries. */
 export function readBatch<C extends Column>(
   db: Scopes,
   options: ConsumerOptions<C>,

@@ -16,7 +16,7 @@ export interface ConsumerPosition {
 
 /**
  * Returns the position of each consumer and its next unread entry.
- * @param horizon a transaction id; transactions below it have ended
+ * @param horizon a transaction id. Transactions below it have ended.
  */
 export async function findPositions(
   tx: TenantTx,
@@ -35,7 +35,7 @@ export async function findPositions(
   return rows
 }
 
-/** A database connection whose transaction has written, or may have written. */
+/** A database connection whose transaction has written or may have written. */
 export interface Writer {
   pid: number
   /** Start times of connection and transaction, in microseconds. They identify the transaction. */
@@ -46,7 +46,7 @@ export interface Writer {
   application: string
 }
 
-/** True for the service's own long jobs, restores and migrations, which may take as long as they need. */
+/** The SQL condition for the service's own long jobs, restores and migrations. They may take as long as they need. */
 const isRightful = sql<boolean>`exists (
   select from pg_locks l
   where l.pid = w.pid and l.locktype = 'advisory' and l.granted
@@ -63,7 +63,8 @@ export async function listWriters(tx: TenantTx): Promise<Writer[]> {
 }
 
 /**
- * Ends a connection. Returns true if it has ended, false if it does not end, or undefined if its transaction was gone.
+ * Ends a connection. Returns true if the connection has ended, and false if it does not end. Returns undefined if its
+ * transaction had already ended.
  */
 export async function endWriter(
   tx: TenantTx,

@@ -1,6 +1,6 @@
 /**
- * The service's own consumers of the journal, with their health check and the fix for a consumer that falls behind. A
- * consumer never skips an entry.
+ * The service's own consumers of the journal. Includes their health check, and the fix for a consumer that falls
+ * behind. A consumer never skips an entry.
  */
 import { type Clock, isoAt, MINUTE } from '../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
@@ -9,12 +9,12 @@ import type { Upkeep } from '../lifecycle/upkeep.ts'
 import * as store from './consumers.store.ts'
 import { horizonOf } from './horizon.ts'
 
-/** How old an unread entry may be. Healthy consumers read every entry within seconds, under any load. */
+/** The maximum age of an unread entry. Under any load, healthy consumers read every entry within seconds. */
 const LATE_MS = 5 * MINUTE
 const RUNBOOK = 'journal-readers.md'
 
 export interface Readers {
-  /** Registers a consumer that must run wherever background work runs. */
+  /** Registers a consumer, which must run wherever background work runs. */
   add(consumer: string): void
   /** Returns the health of the consumers, as determined within the last minute. */
   check(): ReadersHealth
@@ -29,7 +29,7 @@ type ReadersHealth =
 interface ReadersDeps {
   db: Scopes
   clock: Clock
-  /** Returns true while the consumers are paused, as in a restored copy. */
+  /** Returns true while the consumers are paused, for example in a restored copy. */
   waits: () => boolean
 }
 
@@ -69,7 +69,8 @@ function healthOf(
 ): ReadersHealth {
   const behind = all.find(({ waiting_since, moved_at, is_settled }) => {
     if (waiting_since === null || waiting_since >= late) return false
-    // `journal.held_back` reports open transactions. A consumer whose position moves is catching up.
+    // Reports no open transactions here, because `journal.held_back` reports them. A consumer whose position moves is
+    // catching up.
     return is_settled === false ? isPrepared : moved_at === null || moved_at < late
   })
   if (!behind) return { state: 'ok' }
@@ -139,5 +140,7 @@ function holderFinding(holder: store.Writer, clock: Clock): Finding {
   }
 }
 
-/** Replaces special characters in application names, which clients choose, so that they cannot contain an address. */
+/**
+ * Replaces special characters in application names. Clients choose these names, which must not look like an address.
+ */
 const cleaned = (name: string) => name.replace(/[^\w .:/()-]/g, '?')

@@ -10,7 +10,7 @@ const APART_MS = 10_000
 export interface FailureNotes {
   /** Records a failure, at most once every 10 s, because every node writes to the same table. */
   failed(error: unknown): Promise<void>
-  /** Must be called after the position has advanced, which has already cleared the recorded failure. */
+  /** Reports a success. Call this after the position has advanced, which has already cleared the recorded failure. */
   gotOn(): void
 }
 

@@ -1,4 +1,4 @@
-/** Tests followers of the journal over time: many writers, restarts, errors, wake-ups and shutdown. */
+/** Tests followers of the journal over time: many writers, restarts, errors, notifications and shutdown. */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { eventually } from '../../../test/sessions/users.ts'
@@ -24,7 +24,7 @@ const write = (kind: string, word: string | number) =>
     }),
   )
 
-/** Starts a follower that collects entries of `kind`. The follower stops when the test ends, or earlier. */
+/** Starts a follower that collects entries of `kind`. The follower stops at the end of the test at the latest. */
 function collect(kind: string, seen: string[], options: Partial<FollowOptions> = {}) {
   const follower = follow(db, silentLog, {
     name: kind,
@@ -39,7 +39,7 @@ function collect(kind: string, seen: string[], options: Partial<FollowOptions> =
   return follower
 }
 
-describe('entries of many concurrent writers', () => {
+describe('journal entries of many concurrent writers', () => {
   test('are read exactly once by followers on several nodes', async () => {
     const seen: string[] = []
     for (let node = 0; node < 3; node += 1) collect('crowd', seen, { batch: 7 })
@@ -57,7 +57,7 @@ describe('entries of many concurrent writers', () => {
     expect(seen).toHaveLength(320)
   })
 
-  test('are read in the order in which each writer wrote them', async () => {
+  test('are read in the order in which their writer wrote them', async () => {
     const seen: string[] = []
     collect('order', seen, { batch: 5 })
     await Promise.all(
@@ -121,7 +121,7 @@ describe('a follower of the journal', () => {
     expect(tries).toEqual(Array(4).fill(['a']))
   })
 
-  test('polls immediately when woken, regardless of its interval', async () => {
+  test('reads entries immediately when it is notified, before its next poll', async () => {
     const seen: string[] = []
     const follower = collect('woken', seen, { pollMs: 3_600_000 })
     await write('woken', 'a')

@@ -19,9 +19,9 @@ import { findHorizon } from './horizon.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
   extends ConsumerOptions<C> {
-  /** Milliseconds between polls without a notification; 1,000 by default. */
+  /** Milliseconds between polls without a notification. The default is 1,000. */
   pollMs?: number
-  /** Change notifications, which wake the follower for new entries of any node. */
+  /** Change notifications. They wake the follower for new entries of any node. */
   changes?: Changes
 }
 
@@ -34,18 +34,21 @@ export interface Follower {
 }
 
 /**
- * Minimum gap between polls, however often the follower is woken. Entries written during the gap are read together.
- * Also the first delay of the backoff.
+ * Minimum gap between polls, even if the follower is woken more often. Entries that are written during the gap are read
+ * together. Also the first delay of the backoff.
  */
 const APART_MS = 5
 /** Minimum gap after a batch of irrelevant entries, so that more of them are read together. */
 const GATHER_MS = 25
-/** How long entries must be blocked until the follower checks whether another database's transaction blocks them. */
+/** How long entries must be blocked until the follower checks whether a transaction of another database blocks them. */
 const BLOCKED_MS = 1_000
 /** Minimum gap after a failure, even if new entries wake the follower. */
 const AFTER_FAILURE_MS = 1_000
 
-/** Follows the journal until stopped. Reads all batches that are available, then waits for a notification or poll. */
+/**
+ * Follows the journal until it is stopped. Reads all available batches, and then waits for a notification or the next
+ * poll.
+ */
 export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   db: Scopes,
   log: Logger,
@@ -66,7 +69,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     },
   }
 
-  /** Peeks for entries. If they were blocked for long, also reads past transactions of other databases. */
+  /** Checks for entries. If they have been blocked for long, also reads past transactions of other databases. */
   async function peekOn(): Promise<Backlog> {
     const backlog = await peek(db, options.name, horizon)
     if (backlog !== 'blocked') {
@@ -76,7 +79,7 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     blockedSince ??= db.clock.monotonic()
     if (horizon === undefined && db.clock.monotonic() - blockedSince < BLOCKED_MS) return backlog
     const { xid, isFurther } = await findHorizon(db)
-    // Keep the horizon: while that transaction runs, it would at first block new entries again.
+    // Keeps the horizon, because the same transaction would first block new entries again as long as it runs.
     horizon = isFurther ? xid : undefined
     return isFurther ? peek(db, options.name, horizon) : backlog
   }
@@ -89,8 +92,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
-      // No notification arrives when a blocking transaction ends, nor when another process stops reading for this
-      // consumer. Poll soon, and then with increasing delays.
+      // Polls soon, and then with increasing delays. There is no notification when a blocking transaction ends, or when
+      // another process stops reading for this consumer.
       eagerMs *= 2
       return Math.min(eagerMs / 2, pollMs)
     }

@@ -38,7 +38,7 @@ async function running({ address }: TestDatabase) {
   return { xid: BigInt(rows[0]?.xid ?? 0), end: () => client.query('commit') }
 }
 
-/** Waits until the horizon is as expected, because PostgreSQL's own maintenance may briefly delay it. */
+/** Waits until the horizon is as expected, because PostgreSQL's own maintenance may delay it for a moment. */
 const reaches = (wanted: (xid: bigint) => boolean, of = db) =>
   eventually(async () => BigInt((await findHorizon(of)).xid), wanted)
 
@@ -74,8 +74,8 @@ function watched() {
   return { seen, looks: () => looks }
 }
 
-describe('a transaction of another database', () => {
-  test('blocks no entry for long, neither existing nor later ones', async () => {
+describe('a running transaction of another database', () => {
+  test('delays neither existing nor later journal entries for long', async () => {
     const other = await running(await emptyDatabase())
     await write('first')
     const { seen } = watched()
@@ -100,7 +100,7 @@ describe('a transaction of another database', () => {
     expect(seen).toEqual(['first', 'second', 'third'])
   })
 
-  test('is skipped, so that the horizon is beyond that of the whole server', async () => {
+  test('is ignored, so that journal entries written after its start can be read', async () => {
     const other = await running(await emptyDatabase())
     await write('behind it')
     await reaches((xid) => xid > other.xid)
@@ -108,8 +108,8 @@ describe('a transaction of another database', () => {
   })
 })
 
-describe('a transaction of this database', () => {
-  test('is never skipped, even while transactions of other databases run', async () => {
+describe('a running transaction of this database', () => {
+  test('is never ignored, even while transactions of other databases run', async () => {
     const elsewhere = await emptyDatabase()
     await running(elsewhere)
     const ours = await running(database)
@@ -121,7 +121,7 @@ describe('a transaction of this database', () => {
     await reaches((xid) => xid === younger.xid)
   })
 
-  test('blocks entries as long as it runs, even next to one of another database', async () => {
+  test('delays journal entries as long as it runs, even beside a transaction of another database', async () => {
     await running(await emptyDatabase())
     const ours = await running(database)
     await write('behind it')
@@ -130,7 +130,7 @@ describe('a transaction of this database', () => {
       const before = looks()
       return eventually(looks, (count) => count > before + 5)
     }
-    // Wait until there is a transaction to skip and the consumer has been blocked for long.
+    // Waits until there is a transaction to skip and the consumer has been blocked for long.
     await eventually(
       () => findHorizon(db),
       ({ isFurther }) => isFurther,
@@ -153,7 +153,7 @@ describe('a transaction of this database', () => {
 })
 
 describe('a prepared transaction', () => {
-  test('blocks only the consumers of the database in which it was prepared', async () => {
+  test('delays only the consumers of the database in which it was prepared', async () => {
     const server = await started(await scratch(), { max_prepared_transactions: '2' })
     await migrate(server.connection, silentLog)
     const own = databaseOn(server.connection)

@@ -1,6 +1,6 @@
 /**
- * Finds how far the journal can be read while transactions of other databases run on the same server. Those cannot
- * write to this journal but share the sequence of transaction ids.
+ * Finds how far the journal can be read while transactions of other databases run on the same server. Such transactions
+ * cannot write to this journal, but they share the sequence of transaction ids.
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
@@ -14,9 +14,9 @@ export interface Horizon {
 
 /**
  * Finds the oldest running transaction that may belong to this database. The order of the three queries makes this
- * safe. A transaction in the snapshot whose id is still locked in the third query ran the whole time. So did its
- * process, whose database the second query reads. A transaction counts as one of this database unless the queries prove
- * otherwise.
+ * safe. Consider a transaction that is in the snapshot of the first query, and whose id is still locked in the third
+ * query. It has run the whole time. Its process has run the whole time too, and the second query reads the database of
+ * that process. Unless the queries prove otherwise, a transaction counts as one of this database.
  */
 export async function horizonOf(tx: TenantTx): Promise<Horizon> {
   const [{ snapshot } = { snapshot: '' }] = (

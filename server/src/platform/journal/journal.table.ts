@@ -67,7 +67,7 @@ export interface JournalActionsTable {
 /** Entries that a previous server had acknowledged and a new server does not have. */
 export interface LostWritesTable {
   id: Generated<number>
-  /** The identity of the server that lacks the entries. */
+  /** The identity of the server that does not have the entries. */
   server: string
   noticed_at: Generated<string>
   entries: unknown

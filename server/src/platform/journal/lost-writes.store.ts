@@ -4,7 +4,7 @@ import type { RecentEntry, TenantTx } from '../db/index.ts'
 import './journal.table.ts'
 
 /**
- * Returns those of the given entries that the journal lacks. Looks up each entry by its key, so that PostgreSQL reads
+ * Returns the given entries that the journal does not have. Looks up each entry by its key, so that PostgreSQL reads
  * only the entry's partition.
  */
 export async function findMissing(
@@ -27,8 +27,8 @@ export async function findMissing(
 }
 
 /**
- * Prepares a transaction to record a loss. Sets normal durability and lock timeouts, which the listener's connection
- * lacks. Creates the partition for the journal entry, which a restored server may lack.
+ * Prepares a transaction to record a loss. Sets normal durability and lock timeouts, because the listener's connection
+ * has other settings. Creates the partition for the journal entry, which a restored server may not have.
  */
 export async function prepareRecord(tx: TenantTx): Promise<void> {
   await sql`set local synchronous_commit = on`.execute(tx.db)
@@ -46,7 +46,7 @@ export async function recordLoss(
   const first = await tx.db
     .insertInto('lost_writes')
     .values({ server, entries })
-    // This waits for another node that is recording the same loss.
+    // Waits for another node that is recording the same loss.
     .onConflict((conflict) => conflict.column('server').doNothing())
     .returning('id')
     .executeTakeFirst()
@@ -65,7 +65,7 @@ export async function listConcerned(
   tenantIds: readonly number[],
   before: string,
 ): Promise<{ id: number; is_platform: boolean }[]> {
-  // The creation time matters, because a new tenant may have received the id of a lost tenant.
+  // Compares the creation time too, because a new tenant may have got the id of a lost tenant.
   return tx.db
     .selectFrom('tenants')
     .select(['id', 'is_platform'])

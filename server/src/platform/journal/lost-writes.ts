@@ -1,6 +1,6 @@
 /**
- * Detects journal entries that a previous server had acknowledged and a new server lacks. Checks each new server before
- * this node uses it (decision 0038).
+ * Detects journal entries that a previous server had acknowledged and that a new server does not have. Checks each new
+ * server before this node uses it (decision 0038).
  */
 import { Counter } from 'prom-client'
 import type { Time } from '../../lib/time.ts'
@@ -19,11 +19,11 @@ import type { Metrics } from '../observe/metrics.ts'
 import { appendAll, type NewEntry, SYSTEM } from './append.ts'
 import * as store from './lost-writes.store.ts'
 
-/** Timeout of the search, which reads at most a hundred keys. After a timeout the server is checked again. */
+/** Timeout of the search, which reads at most a hundred keys. After a timeout, the server is checked again. */
 const SEARCH_WITHIN_MS = 5_000
 /** Timeout of recording a loss, which may end the sessions of every user of a large installation. */
 const RECORD_MS = 60_000
-/** Maximum number of changes that a finding or a journal entry lists. The count includes all changes. */
+/** Maximum number of changes in the list of a finding or a journal entry. The count includes all changes. */
 const MAX_NAMED = 20
 
 export interface LostWrites {
@@ -49,7 +49,7 @@ export function openLostWrites(deps: LostWritesDeps): LostWrites {
     help: 'Acknowledged journal entries lost in a failover',
     registers: [metrics.registry],
   })
-  /** Serializes the searches, because the listener may open two connections concurrently. */
+  /** Runs the searches one after the other, because the listener may open two connections concurrently. */
   let last: Promise<unknown> = Promise.resolve()
 
   async function search(connection: VerifiedClient): Promise<void> {
@@ -92,7 +92,8 @@ async function record(
   works: readonly ((tx: TenantTx) => Promise<void>)[],
 ): Promise<void> {
   await store.prepareRecord(tx)
-  // Only the first record ends sessions, because the previous server granted them. Later sessions are from this server.
+  // Ends sessions only with the first record, because the previous server granted those sessions. Later sessions are
+  // from this server.
   if (await store.recordLoss(tx, server, missing)) for (const work of works) await work(tx)
   tx.invalidate('restored')
   const tenantIds = missing.flatMap(({ tenant_id }) => tenant_id ?? [])
@@ -147,7 +148,7 @@ const LOST: Fix = {
 }
 
 function findingOf({ id, noticed_at, entries }: store.OpenLoss): Finding {
-  // A node may have recorded the same entries twice, if its first record was not acknowledged.
+  // A node may have recorded the same entries twice, if the acknowledgement of its first record was lost.
   const lost = [...new Map(entries.map((entry) => [JSON.stringify(entry), entry])).values()]
   return {
     tenant_id: null,

@@ -1,4 +1,7 @@
-/** Tests the journal of reads: durable before a record is shown, with few commits, and one entry per read. */
+/**
+ * Tests the journal of reads. An entry is durable before the record is shown, each read has one entry, and reads share
+ * commits.
+ */
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { scopesOf } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -58,8 +61,8 @@ const shown = () =>
 const transactions = async () =>
   (await database.sql('select distinct xid from journal where tenant_id = $1', [tenant_id])).length
 
-describe('the journal entry of a read', () => {
-  test('contains the id, the reader, the source and the grant for one patient', async () => {
+describe('the journal entry for reading patients', () => {
+  test('contains the ID, the reader, the source and the grant if one patient is read', async () => {
     await reads.record(read({ grant_id: 3, changes: { format: 'json' } }))
     expect(await entries()).toEqual([
       {
@@ -78,7 +81,7 @@ describe('the journal entry of a read', () => {
     expect(await shown()).toEqual([])
   })
 
-  test('contains the ids of several patients, and each patient refers to it', async () => {
+  test('contains the IDs of several patients, and is found for each of them', async () => {
     await reads.record(read({ action: 'patient.listed', resource_ids: [9, 4, 9] }))
     expect(await entries()).toMatchObject([
       { action: 'patient.listed', resource_id: null, changes: { resource_ids: [9, 4, 9] } },
@@ -98,7 +101,7 @@ describe('the journal entry of a read', () => {
   })
 })
 
-describe('a commit of read entries', () => {
+describe('a commit of journal entries for reads', () => {
   test('is shared: a hundred reads, 32 at a time, need at most 25 commits', async () => {
     const left = Array.from({ length: 100 }, (_, patient) => read({ resource_ids: [patient + 1] }))
     const reader = async () => {
@@ -109,7 +112,7 @@ describe('a commit of read entries', () => {
     expect(await transactions()).toBeLessThanOrEqual(25)
   })
 
-  test('contains the read entries of several tenants', async () => {
+  test('contains entries of several tenants', async () => {
     const other = tenant_id + 1_000
     await Promise.all([reads.record(read()), reads.record(read({ tenant_id: other }))])
     const xids = await database.sql('select distinct xid from journal where tenant_id = any($1)', [
@@ -128,12 +131,12 @@ describe('a commit of read entries', () => {
     expect(await entries()).toMatchObject([{ resource_id: '1' }, { resource_id: '3' }])
   })
 
-  test('is awaited before a read is acknowledged', async () => {
+  test('happens before the response to the read', async () => {
     const proxy = await proxyTo(database)
     const far = openReadJournal(scopesOf({ ...database, address: { url: proxy.url } }))
     proxy.loseCommitAnswerOf('unanswered')
     await expect(far.record(read({ changes: { note: 'unanswered' } }))).rejects.toThrow()
-    // The commit succeeded. An entry without a read is acceptable, but a read without an entry is not.
+    // The commit has succeeded. An entry without a read is acceptable, but a read without an entry is not.
     expect(await entries()).toHaveLength(1)
     await far.record(read())
     expect(await entries()).toHaveLength(2)
@@ -146,7 +149,7 @@ describe('a failing database', () => {
     return { proxy, far: openReadJournal(scopesOf({ ...database, address: { url: proxy.url } })) }
   }
 
-  test('makes all waiting reads fail with 503 while it is down, and recovers later', async () => {
+  test('makes all waiting reads fail with 503 while it is down, and later reads succeed', async () => {
     const { proxy, far } = await farJournal()
     await far.record(read())
     await proxy.refuse()
@@ -159,7 +162,7 @@ describe('a failing database', () => {
     expect(await entries()).toHaveLength(2)
   })
 
-  test('makes reads beyond 5,000 waiting ones fail with 503 while it hangs', async () => {
+  test('makes reads fail with 503 if 5,000 others already wait for it', async () => {
     const { proxy, far } = await farJournal()
     await far.record(read())
     proxy.stall()
@@ -171,7 +174,7 @@ describe('a failing database', () => {
   })
 })
 
-test('writes waiting entries on shutdown', async () => {
+test('shutdown writes the waiting journal entries', async () => {
   const stopping = openReadJournal(db)
   const written = Promise.all([stopping.record(read()), stopping.record(read())])
   await stopping.stop()

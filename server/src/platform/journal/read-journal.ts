@@ -1,6 +1,6 @@
 /**
- * Journals accesses to records. Concurrent reads of a node share commits, and no record is sent before its entry is
- * durable (decision 0021).
+ * Journals accesses to records. Concurrent reads of a node share commits. No record is sent before its entry is durable
+ * (decision 0021).
  */
 import { sql } from 'kysely'
 import { batcher } from '../../lib/batcher.ts'
@@ -13,7 +13,7 @@ import { actorOf, type EntryRow, rowOf } from './append.ts'
 /** Minimum gap between commits, so that concurrent entries share a commit. A single read never waits for the gap. */
 const GAP_MS = 2
 const MAX_TOGETHER = 500
-/** Maximum number of waiting reads. If more arrive, the database is too slow and further reads are rejected. */
+/** Maximum number of waiting reads. If more arrive, the database is too slow, and further reads are rejected. */
 const MAX_WAITING = 5_000
 const STOP_MS = 5_000
 
@@ -26,7 +26,7 @@ export interface ReadEntry {
   resource_ids: readonly number[]
   /** The id of the break-glass grant that allowed the access, if any. */
   grant_id?: number | null
-  /** Further details of the access. Must not contain values of the record or search terms. */
+  /** Further details of the access. They must not contain values of the record or search terms. */
   changes?: Record<string, unknown>
 }
 
@@ -48,7 +48,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
       clock: db.clock,
       maxItems: MAX_TOGETHER,
       minGapMs: GAP_MS,
-      // If the database is down, all entries fail. If it rejects one entry, the others are still written.
+      // If the database is unavailable, all entries fail. If it rejects a single entry, the others are still written.
       onError: (error) => (isPassing(error) ? 'drop' : 'split'),
     },
   )
@@ -70,7 +70,10 @@ export function openReadJournal(db: Scopes): ReadJournal {
   }
 }
 
-/** Returns the row of a read. A single record becomes the resource; the ids of several are listed in the changes. */
+/**
+ * Returns the row of a read. A single record is the resource of the entry. Several records are listed by id in the
+ * changes.
+ */
 function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
   const [one, ...others] = resource_ids
   const isOne = one !== undefined && others.length === 0
@@ -105,7 +108,7 @@ type Columns = { [K in keyof EntryRow]: EntryRow[K][] }
 const columnsOf = (rows: readonly EntryRow[]) =>
   Object.fromEntries(COLUMNS.map((name) => [name, rows.map((row) => row[name])])) as Columns
 
-/** Inserts entries and their resources. Reads the resource ids from the stored changes, so that both tables agree. */
+/** Inserts entries and their resources. Takes the resource ids from the stored changes, so that both tables agree. */
 const insertReads = statement<Columns>(
   (value) => sql`
     with entries as (

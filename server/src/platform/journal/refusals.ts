@@ -1,6 +1,6 @@
 /**
- * Journals refused calls. A signed-in user can cause any number of them, so the refusals of one session, operation and
- * code within a minute become one entry with a count.
+ * Journals refused calls. A signed-in user can cause any number of refusals. Refusals with the same session, operation
+ * and code within a minute therefore share one entry with a count.
  *
  * Each refusal is counted in a row before the response, so that a crash loses none. The row becomes an entry when its
  * minute is over, on shutdown, and before the audit log is read. The same transaction deletes the row, so that only one
@@ -29,7 +29,7 @@ export interface Refusals {
   writeAll(): Promise<void>
 }
 
-/** Equal refusals that arrived while an earlier one was being written. They are written together. */
+/** Refusals with the same key that arrived while an earlier one was being written. They are written together. */
 interface Batch {
   count: number
   written: Promise<void>
@@ -40,7 +40,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
   const writing = new Map<string, Promise<void>>()
 
   /**
-   * Writes one statement at a time per session, operation and code, because concurrent ones would wait for the same
+   * Runs one statement at a time for each session, operation and code. Concurrent statements would wait for the same
    * row.
    */
   async function write(key: string, row: Omit<RefusalsTable, 'count' | 'first_at' | 'last_at'>) {
@@ -91,7 +91,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
   }
 }
 
-/** Writes the entries of refusals that the caller may see, so that they appear when the caller reads the journal. */
+/** Writes the entries of the refusals that the caller may see. They then appear when the caller reads the journal. */
 export async function writeVisibleRefusals(
   db: Scopes,
   caller: Pick<Caller, 'role' | 'tenant_id'>,
@@ -121,7 +121,7 @@ async function writeRefusals(
   const ofKey = key
     ? sql`and (session_id, operation, code) = (${key.session_id}, ${key.operation}, ${key.code})`
     : sql``
-  // Materialized, because otherwise the plan may run the subquery once per row and exceed the batch.
+  // Materializes the subquery. Otherwise the plan may run it once per row and exceed the batch.
   const { rows } = await sql<RefusalsTable>`
     with due as materialized (
       select session_id, operation, code from refusals
@@ -141,8 +141,8 @@ const inScope = (tx: TenantTx) =>
   tx.tenantId === null ? sql<boolean>`true` : sql<boolean>`tenant_id = ${tx.tenantId}`
 
 /**
- * Adds a refusal to the row of the current minute. If the row is older than a minute, first writes its entry and then
- * starts a new row. Touches no other row, because concurrent counts would wait for each other.
+ * Adds a refusal to the row of the current minute. If that row is older than a minute, first writes its entry and then
+ * starts a new row. Changes no other row, because otherwise concurrent counts would wait for each other.
  */
 async function countIn(tx: TenantTx, row: RefusalsTable, minuteAgo: string): Promise<void> {
   if (await upsert(tx, row, minuteAgo)) return

@@ -1,4 +1,4 @@
-/** Tests which entries a node remembers in order to verify them on a new database server. */
+/** Tests which entries a node remembers. The node uses them to verify a new database server. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
@@ -38,7 +38,7 @@ const entry = (action: Action, word: string) => ({
   resource_id: word,
 })
 
-test('remembers changes, but neither failed sign-ins nor refused accesses', async () => {
+test('the node remembers journal entries of changes, but not of failed sign-ins or refused calls', async () => {
   const { db, remembered } = remembering()
   await db.acrossTenants(async (tx) => {
     await append(tx, SYSTEM, entry('tenant.updated', 'one'))
@@ -50,7 +50,7 @@ test('remembers changes, but neither failed sign-ins nor refused accesses', asyn
   expect(remembered()).toEqual(['one', 'two'])
 })
 
-test('remembers no entry of a transaction that is rolled back', async () => {
+test('the node remembers no journal entry of a transaction that is rolled back', async () => {
   const { db, remembered } = remembering()
   const change = db.acrossTenants(async (tx) => {
     await append(tx, SYSTEM, entry('tenant.updated', 'undone'))
@@ -60,7 +60,7 @@ test('remembers no entry of a transaction that is rolled back', async () => {
   expect(remembered()).toEqual([])
 })
 
-test('remembers the last 100 entries of an import', async () => {
+test('the node remembers the last 100 journal entries of an import', async () => {
   const { db, remembered } = remembering()
   const many = Array.from({ length: 250 }, (_, at) => entry('tenant.updated', `many-${at}`))
   await db.acrossTenants(async (tx) => appendAll(tx, SYSTEM, many))

@@ -1,4 +1,4 @@
-/** Tests what wakes a follower: entries of any node, and the end of a transaction that blocked entries. */
+/** Tests which events wake a follower: entries of any node, and the end of a transaction that has blocked entries. */
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { gate, unheard } from '../../../test/sessions/scopes.ts'
@@ -78,8 +78,8 @@ function collect({ db, changes }: Node, options: Partial<FollowOptions> = {}) {
   return { follower, seen, sees, looks: () => looks, isBusy: () => running > 0 }
 }
 
-describe('a follower that polls once an hour', () => {
-  test('reads entries of any node immediately, many times in a row', async () => {
+describe('a journal follower that polls once an hour', () => {
+  test('reads entries of any node as soon as they are written, many times in a row', async () => {
     const [writer, worker] = [await node(), await node()]
     const there = collect(worker)
     const here = collect(writer)
@@ -89,7 +89,7 @@ describe('a follower that polls once an hour', () => {
     }
   })
 
-  test('reads everything that many nodes write concurrently, with few notifications', async () => {
+  test('reads everything that many nodes write concurrently, after few notifications', async () => {
     const [writer, worker] = [await node(), await node()]
     const { seen } = collect(worker)
     const listener = listenerClient(database.address)
@@ -110,7 +110,7 @@ describe('a follower that polls once an hour', () => {
     expect(new Set(notified)).toEqual(new Set(['journal']))
   })
 
-  test('reads entries that an older transaction blocked, even if that wrote none', async () => {
+  test('reads entries that an older transaction delayed, even if that transaction wrote none', async () => {
     const [writer, worker] = [await node(), await node()]
     const { seen, sees, looks } = collect(worker)
     const started = gate()
@@ -142,7 +142,7 @@ describe('a follower that polls once an hour', () => {
     await sees('meanwhile')
   })
 
-  test('retries a second after a failure, even if others write entries', async () => {
+  test('retries a second after a failure, even if others write entries in the meantime', async () => {
     const writer = await node()
     const pass = stoppedTimers()
     let tries = 0
@@ -158,15 +158,20 @@ describe('a follower that polls once an hour', () => {
       await pass(5)
     }
     while (tries === 0) await goOn()
-    // 150 wake-ups at 5 ms take less than a second. Without a delay, each would cause a retry.
+    // The follower is woken 150 times, every 5 ms, which takes less than a second. Without a minimum delay, it would
+    // retry each time.
     for (let times = 0; times < 150; times += 1) await goOn()
     expect(tries).toBe(1)
     while (tries === 1) await goOn()
   })
 
   test.each([
-    { name: 'polls at most once in five milliseconds when woken often', came: true, apartMs: 5 },
-    { name: 'polls at most once in 25 for irrelevant entries', came: false, apartMs: 25 },
+    { name: 'reads at most once in 5 ms when it is notified often', came: true, apartMs: 5 },
+    {
+      name: 'reads at most once in 25 ms after entries that it does not need',
+      came: false,
+      apartMs: 25,
+    },
   ])('$name', async ({ came, apartMs }) => {
     const { changes, tell } = controlled()
     const writer = await node()
@@ -237,7 +242,7 @@ function controlled() {
   return { changes, listeners, tell }
 }
 
-test('wakes only for the journal and for missed notifications, until stopped', async () => {
+test('a follower is woken only by journal topics and missed notifications, until it is stopped', async () => {
   const { changes, listeners, tell } = controlled()
   const writer = await node()
   const { follower, seen, sees } = collect({ db: writer.db, changes })

@@ -11,7 +11,7 @@ function recordedLog() {
   return { log, logged }
 }
 
-/** Runs a startup of four steps, one of which fails. Records which steps are undone. */
+/** Runs a startup of four steps, one of which fails. Records the steps that are undone. */
 async function started(failing: number, broken: readonly string[] = []) {
   const { log, logged } = recordedLog()
   const closed: string[] = []
@@ -32,9 +32,9 @@ async function started(failing: number, broken: readonly string[] = []) {
   return { result, closed, logged }
 }
 
-describe('a startup', () => {
+describe('the steps of a startup', () => {
   test.each(STEPS.map((step, index) => [step, index] as const))(
-    'undoes the earlier steps in reverse order when its %s step fails',
+    'are undone in reverse order when the %s step fails',
     async (step, index) => {
       const { result, closed, logged } = await started(index)
       expect(result).toMatchObject({ message: `${step} fails` })
@@ -43,7 +43,7 @@ describe('a startup', () => {
     },
   )
 
-  test('reports the original error and undoes the other steps if undoing one step fails', async () => {
+  test('are undone even if undoing one of them fails, and the original error is reported', async () => {
     const { result, closed, logged } = await started(3, ['third', 'first'])
     expect(result).toMatchObject({ message: 'fourth fails' })
     expect(result).not.toHaveProperty('suppressed')
@@ -54,7 +54,7 @@ describe('a startup', () => {
     ])
   })
 
-  test('undoes nothing after a success until the shutdown', async () => {
+  test('are undone only at shutdown if all of them succeed', async () => {
     const { result, closed } = await started(STEPS.length)
     expect(closed).toEqual([])
     await (result as AsyncDisposableStack).disposeAsync()
@@ -62,7 +62,7 @@ describe('a startup', () => {
   })
 })
 
-test('logs an undo step that throws, like an undo step that rejects', async () => {
+test('an undo step that throws is logged like an undo step that rejects', async () => {
   const { log, logged } = recordedLog()
   const undo = new AsyncDisposableStack()
   closerOf(undo, log)('a step', () => {
@@ -72,7 +72,7 @@ test('logs an undo step that throws, like an undo step that rejects', async () =
   expect(logged).toEqual([[{ err: new Error('at once') }, 'closing of a step failed']])
 })
 
-test('starts concurrent shutdown steps in order, and no step delays or fails another', async () => {
+test('concurrent shutdown steps start in order, and no step delays or fails another', async () => {
   const { log, logged } = recordedLog()
   const begun: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -86,7 +86,7 @@ test('starts concurrent shutdown steps in order, and no step delays or fails ano
         begun.push('broken')
         throw new Error('stays')
       },
-      // Ends the slow step, so the test passes only if the slow step does not delay this one.
+      // Ends the slow step, so the test passes only if the slow step does not delay this step.
       () => {
         begun.push('last')
         resolve()

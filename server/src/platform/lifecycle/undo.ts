@@ -1,4 +1,4 @@
-/** Releases what startup acquired, in reverse order: on shutdown, or when startup fails. */
+/** Releases the resources that startup acquired, in reverse order. Runs on shutdown, or when startup fails. */
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 

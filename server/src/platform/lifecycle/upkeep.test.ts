@@ -1,4 +1,4 @@
-/** Tests the upkeep of a node, which runs at startup and at intervals, but not after a stop or a failed startup. */
+/** Tests the upkeep of a node. It runs at startup and periodically, but not after a stop or a failed startup. */
 import { beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { frozenClock, type MovableClock } from '../../../test/support/time.ts'
@@ -23,7 +23,7 @@ const upkeep = (what: string, everyMs: number, run?: () => void, isNeededToServe
   },
 })
 
-test('runs each upkeep task once at startup, in order, and then at its interval', async () => {
+test('the service runs each upkeep task once at startup, in order, and then at its interval', async () => {
   const stop = await startUpkeep([upkeep('often', 10), upkeep('seldom', 30)], {
     log: silentLog,
     clock,
@@ -36,7 +36,7 @@ test('runs each upkeep task once at startup, in order, and then at its interval'
   expect(done).toHaveLength(6)
 })
 
-test('schedules nothing if an upkeep task that is needed to serve fails at startup', async () => {
+test('the service schedules no task if a task that is required for serving requests fails at startup', async () => {
   const broken = upkeep('broken', 10, () => {
     throw new Error('refused')
   })
@@ -47,7 +47,7 @@ test('schedules nothing if an upkeep task that is needed to serve fails at start
   expect(done).toHaveLength(2)
 })
 
-test('logs and repeats an upkeep task that fails at startup but is not needed to serve', async () => {
+test('the service logs and repeats a task that fails at startup if it is not required for serving requests', async () => {
   const logged: unknown[] = []
   const log = { warn: (_: object, message: string) => logged.push(message) } as unknown as Logger
   let isBroken = true
@@ -68,7 +68,7 @@ test('logs and repeats an upkeep task that fails at startup but is not needed to
   stop()
 })
 
-test('logs a later failure with the name of the upkeep task, and repeats the task', async () => {
+test('the service logs the failure of a later run with the name of the task, and repeats the task', async () => {
   const logged: unknown[] = []
   const log = { warn: (_: object, message: string) => logged.push(message) } as unknown as Logger
   let isBroken = false

@@ -3,13 +3,13 @@ import type { Time } from '../../lib/time.ts'
 import { canFail } from '../observe/can-fail.ts'
 import type { Logger } from '../observe/log.ts'
 
-/** An upkeep task, which every node runs, regardless of its role. Must be harmless if another node has just run it. */
+/** An upkeep task. Every node runs it, regardless of its role. It must be harmless if another node has just run it. */
 export interface Upkeep {
-  /** The name of the task in the log if it fails, such as "creation of partitions". */
+  /** The name of the task in the log if the task fails, such as "creation of partitions". */
   what: string
   everyMs: number
   /**
-   * Whether the node cannot serve requests before the first run. If so, startup fails if that run fails. All other
+   * Whether the node cannot serve requests before the first run. Startup then fails if that run fails. All other
    * failures are logged.
    */
   isNeededToServe: boolean
@@ -19,7 +19,7 @@ export interface Upkeep {
 
 /**
  * Runs each upkeep task once, in order, and schedules the next runs. Returns a function that cancels them.
- * @throws the first error of a task that is needed to serve; then nothing is scheduled
+ * @throws the first error of a task that is needed to serve. No run is scheduled in this case.
  */
 export async function startUpkeep(
   upkeep: readonly Upkeep[],

@@ -8,7 +8,7 @@ import { statement } from '../db/statements.ts'
 import type { SentStatement, TenantTx } from '../db/transaction.ts'
 import type { Upkeep } from '../lifecycle/upkeep.ts'
 
-/** The interval between deletions. It is twice the lifetime of a cached total, so a deletion may run late. */
+/** The interval between deletions. It is twice the lifetime of a cached total, so that a late deletion is harmless. */
 const FORGET_EVERY_MS = 2 * 60_000
 
 interface Watched {
@@ -28,7 +28,7 @@ const unchangedWhere = (ofTenant: (tenantId: RawBuilder<number>) => RawBuilder<u
 const unchangedOfTenant = unchangedWhere((tenantId) => sql`and w.tenant_id = ${tenantId}`)
 const unchangedOfAll = unchangedWhere(() => sql``)
 
-/** Queries whether the tables are unchanged since `snapshot`, as far as the transaction sees. */
+/** Queries whether the tables are unchanged since `snapshot`. Considers the writes that the transaction sees. */
 export function isUnchangedSince(
   tx: TenantTx,
   tables: readonly string[],
@@ -43,9 +43,9 @@ export function isUnchangedSince(
 }
 
 /**
- * Deletes the recorded writes that are visible to the earlier snapshot `before`, because every cached total is newer.
- * Returns the snapshot for the next call. Also deletes rows with transaction ids that this cluster has not assigned
- * yet. Those rows were copied from another cluster.
+ * Deletes the recorded writes that are visible to the earlier snapshot `before`. They are no longer needed, because
+ * every cached total is newer. Returns the snapshot for the next call. Also deletes rows with transaction ids that this
+ * cluster has not assigned yet. Those rows were copied from another cluster.
  */
 export async function forgetWrites(db: Scopes, before: string | undefined): Promise<string> {
   return db.acrossTenants(async (tx) => {
@@ -60,7 +60,7 @@ export async function forgetWrites(db: Scopes, before: string | undefined): Prom
   })
 }
 
-/** Deletes recorded writes that are more than two minutes old, every two minutes and on every node. */
+/** Deletes recorded writes that are more than two minutes old. Runs every two minutes on every node. */
 export function listWritesUpkeep(db: Scopes): Upkeep {
   let before: string | undefined
   return {

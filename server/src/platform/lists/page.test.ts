@@ -3,7 +3,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { atTheEnd } from '../../../test/support/at-the-end.ts'
+import { atTheEnd } from '../../../test/support/cleanup.ts'
 import { migratedDatabase, type TestDatabase } from '../../../test/support/database.ts'
 import { silentLog } from '../../../test/support/server-address.ts'
 import { defineList, EXACT_TOTAL } from '../../lib/page.ts'
@@ -50,7 +50,7 @@ function pageOf(kind: string, page: number, limit = 20, sort_order: 'asc' | 'des
     let statements = 0
     const counted = tx.db.withPlugin({
       transformQuery: ({ node }) => node,
-      // Runs once per statement, unlike `transformQuery`, which also sees the parts of a statement.
+      // This function runs once per statement. `transformQuery` would also run for the parts of a statement.
       async transformResult({ result }) {
         statements += 1
         return result
@@ -96,7 +96,7 @@ describe('a page of a list', () => {
   })
 
   test.each([4, 1_000_000_000])(
-    'is empty but still returns the total, as page %i beyond the end',
+    'beyond the end (page %i) is empty, and still returns the total',
     async (page) => {
       expect(await pageOf('few', page)).toEqual({
         items: [],
@@ -120,7 +120,7 @@ describe('a page of a list', () => {
   })
 })
 
-describe('the total', () => {
+describe('the total of a list', () => {
   test('is not counted if the page contains the end of the list', async () => {
     for (const [page, limit] of [
       [1, 45],
@@ -130,7 +130,7 @@ describe('the total', () => {
       expect(await pageOf('few', page, limit)).toMatchObject({ total: 45, statements: 1 })
   })
 
-  test('is exact up to the limit, in two statements', async () => {
+  test('is exact up to the limit, and then needs two statements', async () => {
     expect(await pageOf('few', 1)).toMatchObject({ total: 45, estimated: false, statements: 2 })
     await database.sql(`insert into things
       select -n, 'bound', 'same' from generate_series(1, ${EXACT_TOTAL}) n`)
@@ -141,20 +141,20 @@ describe('the total', () => {
     })
   })
 
-  test('is an estimate above the limit, in three statements, and never below the rows counted', async () => {
+  test('is an estimate above the limit, never below the rows counted, and then needs three statements', async () => {
     const found = await pageOf('many', 2)
     expect(found).toMatchObject({ estimated: true, statements: 3 })
     expect(found.total).toBeGreaterThan(EXACT_TOTAL)
     expect(found.total).toBeLessThan(2 * MANY)
     expect(found.items).toHaveLength(20)
-    // A planner without statistics must not estimate fewer rows than were counted.
+    // If the planner has no statistics, the estimate must not be lower than the number of rows that were counted.
     await database.sql(`insert into things
       select ${2 * MANY} + n, 'unseen', 'same' from generate_series(1, ${EXACT_TOTAL + 1}) n`)
     expect((await pageOf('unseen', 1)).total).toBeGreaterThan(EXACT_TOTAL)
   })
 })
 
-describe('a search for text', () => {
+describe('a text search in a list', () => {
   test.each([
     ['100%', 'at 100% now', 'at 1000 now'],
     ['a_b', 'x a_b x', 'x acb x'],

@@ -14,49 +14,50 @@ import type { ListMode, Scoped, TenantTx } from '../db/transaction.ts'
 import { isUnchangedSince } from './list-writes.ts'
 import { type Counted, OldTotal } from './totals.ts'
 
-/** One more than the largest page size. This constant limit lets the planner assume few rows for any page size. */
+/** One more than the largest page size. With this constant limit, the planner assumes few rows for any page size. */
 const MAX_ROWS = 101
 
 /**
- * How long an estimated total is reused if writes to the list are not recorded. Reuse saves counting up to the limit of
- * exact totals, which is expensive.
+ * How long an estimated total is reused if writes to the list are not recorded. Counting up to the limit of exact
+ * totals is expensive, and reuse avoids that.
  */
 const ESTIMATE_MS = 10_000
 
 /**
  * Selects all rows of a list and its columns, without filter, order or limit. The table needs an index on the tenant,
- * the sort column and the id, in this order. Otherwise, every page sorts the whole list.
+ * the sort column and the id, in this order. Without this index, every page would sort the whole list.
  */
 type Rows<DB, TB extends keyof DB, O> = (scope: Scoped) => SelectQueryBuilder<DB, TB, O>
 
 interface Options<DB, TB extends keyof DB, O> {
-  /** Applies the query's filters. May not be called if there are no filters and no `narrowedTo`. */
+  /** Applies the query's filters. Not called if there are no filters and no `narrowedTo`. */
   filter?: (rows: SelectQueryBuilder<DB, TB, O>) => SelectQueryBuilder<DB, TB, O>
   /** Maps the sortable fields to their columns, if the names differ. */
   columns?: Record<string, string>
-  /** The rows that the total counts. Required if `rows` is limited to the rows of a page (`partOf`). */
+  /** The rows that are counted for the total. Required if `rows` is limited to the rows of a page (`partOf`). */
   counted?: () => SelectQueryBuilder<DB, TB, O>
   /**
-   * The tables whose recorded writes invalidate a cached total. If empty, writes are not recorded, so only estimates
-   * are cached. If undefined, no total is cached: use this if the total depends on more than scope, query and
-   * `narrowedTo`.
+   * The tables whose recorded writes invalidate a cached total. An empty list means that writes are not recorded, so
+   * only estimates are cached. If undefined, no total is cached. This is required if the total depends on more than
+   * scope, query and `narrowedTo`.
    */
   countedIn?: readonly string[]
   /**
-   * Identifies the criteria of `filter` that are not in the query, such as the rows the caller may see. Null if the
-   * criteria differ per call; undefined if there are none.
+   * Identifies the criteria of `filter` that are not in the query, such as the rows that the caller may see. Null if
+   * the criteria differ for each call. Undefined if there are none.
    */
   narrowedTo?: string | null
-  /** Whether the page is the only work of its transaction, so the transaction may end early. */
+  /** Whether the page is the only work of its transaction. The transaction may then end early. */
   isAll?: boolean
   /**
-   * Whether one page is expected to contain all rows. If there are more rows, the transaction runs again and counts.
+   * Whether all rows are expected to fit on one page. If there are more, the transaction runs again and counts them.
    */
   areFew?: boolean
 }
 
 /**
- * Returns the mode for reading a list: planned once for the first page without filters, otherwise per set of values.
+ * Returns the mode for reading a list. The first page without filters is planned once, and other pages for each set of
+ * values.
  */
 export function listMode(query: PageQuery): ListMode {
   return (query.page ?? 1) === 1 && filtersOf(query).length === 0 ? 'list' : 'filtered list'
@@ -74,8 +75,8 @@ function filtersOf(query: PageQuery): [string, unknown][] {
 
 /**
  * Reads the page `asked` and its total.
- * @throws OldTotal if the cached total is outdated, or if there are more rows than `areFew` allows; the work must run
- *   again
+ * @throws OldTotal if the cached total is outdated, or if there are more rows than `areFew` allows. The work must then
+ * run again.
  */
 export async function readPage<DB, TB extends keyof DB, O>(
   tx: TenantTx,
@@ -97,21 +98,21 @@ export async function readPage<DB, TB extends keyof DB, O>(
           .offset(offsetOf(query))
           .compile(),
   )
-  // If writes are not recorded, only an estimate is cached, and its age alone limits its use.
+  // If writes are not recorded, only an estimate is cached. It is used until it is too old.
   const isTold = countedIn?.length === 0
   const unchanged = known && !isTold && isUnchangedSince(tx, countedIn ?? [], known.snapshot)
-  // Ends the transaction early, because no query is left unless the cached total is outdated.
+  // Ends the transaction early, because only an outdated cached total would require another query.
   if (isAll && (from || known || areFew)) tx.end()
   const found = await sent.rows
   const more = found.length > query.limit
   const page = { items: found.slice(0, query.limit), more }
 
   if (from) return { ...page, total: from.total, estimated: from.estimated }
-  // The last page of a list determines the total.
+  // The last page of a list shows how long the list is.
   const offset = offsetOf(query)
   if (!more && (found.length > 0 || offset === 0))
     return { ...page, total: offset + found.length, estimated: false }
-  // A page beyond the end shows that the list is shorter than estimated.
+  // A page after the end shows that the list is shorter than estimated.
   const isStill = unchanged ? (await unchanged.rows)[0]?.is_unchanged : found.length > 0
   if (known && isStill) return { ...page, total: known.total, estimated: known.estimated }
   if (known) throw new OldTotal('a remembered total is old')
@@ -122,8 +123,8 @@ export async function readPage<DB, TB extends keyof DB, O>(
 }
 
 /**
- * Limits one part of a union to the rows that the page may contain. PostgreSQL then reads only these rows of each part,
- * using the index of the part.
+ * Limits one part of a union to the rows that the page may contain. PostgreSQL then reads only these rows of the part,
+ * using its index.
  */
 export const partOf = <DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,
@@ -136,7 +137,7 @@ function offsetOf({ page = 1, limit }: PageQuery): number {
   return (page - 1) * limit
 }
 
-/** Sorts the rows. If there is a key, keeps only the rows after it. */
+/** Sorts the rows. If a key is given, keeps only the rows after it. */
 function inOrder<DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,
   { sort_by, sort_order }: Pick<PageQuery, 'sort_by' | 'sort_order'>,
@@ -151,7 +152,7 @@ function inOrder<DB, TB extends keyof DB, O>(
   )
 }
 
-/** The sort values of the previous page's last row, or their placeholders. */
+/** The sort values of the previous page's last row, or placeholders for these values. */
 type Key = readonly (SortValue | RawBuilder<SortValue>)[]
 
 function isBehind(
@@ -161,7 +162,7 @@ function isBehind(
 ): RawBuilder<boolean>[] {
   const side = sql.raw(order === 'asc' ? '>' : '<')
   const row = sql<boolean>`(${sql.join(columns)}) ${side} (${sql.join(key)})`
-  // The condition on the first column alone lets the planner skip partitions.
+  // With a separate condition on the first column, the planner can skip partitions.
   return columns.length > 1 ? [sql<boolean>`${columns[0]} ${side}= ${key[0]}`, row] : [row]
 }
 
@@ -175,9 +176,9 @@ interface OnceValues {
 type Once = (values: OnceValues) => Statement
 
 /**
- * Caches the statements of lists without filters, which take longer to build than to run. The key is the `rows`
- * function. A `rows` function that depends on more than the scope is created per request, so its statements are never
- * reused.
+ * Caches the statements of lists without filters, which take longer to build than to run. The cache key is the `rows`
+ * function. If a `rows` function depends on more than the scope, a new one is created per request, so its statements
+ * are never reused.
  */
 const built = new WeakMap<object, Map<string, Once>>()
 
@@ -243,7 +244,7 @@ function memoryOf(
 
 /**
  * Returns the SQL condition that a column of folded names contains the search term. Also matches the term in lower case
- * without folding, which finds email addresses.
+ * without folding, to find e-mail addresses.
  */
 export function containsName(
   column: string | RawBuilder<unknown>,
@@ -258,8 +259,8 @@ export function containsName(
 }
 
 /**
- * Returns a lower-case LIKE pattern for text that contains `search`, with its wildcards escaped. PostgreSQL converts it
- * to lower case, because JavaScript converts some letters differently (Σ, İ).
+ * Returns a lower-case LIKE pattern for text that contains `search`, with its wildcards escaped. PostgreSQL converts
+ * the pattern to lower case, because JavaScript converts some letters differently (Σ, İ).
  */
 export function containing(search: string): RawBuilder<string> {
   return sql<string>`lower(${`%${search.replaceAll(/[\\%_]/g, '\\$&')}%`}::text)`

@@ -17,18 +17,18 @@ export interface MessageParts {
 const MAX_LINE_BYTES = 998
 
 export async function compose(content: MessageParts): Promise<Buffer> {
-  // Loaded with the first mail, because most processes of a small clinic never send one.
+  // Loads the composer with the first mail, because most processes of a small clinic never send one.
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer')
   const domain = content.from.address.slice(content.from.address.lastIndexOf('@') + 1)
   return new MailComposer({
     from: content.from,
-    // Passed as an object, because nodemailer would parse a string as a list of addresses.
+    // Passes the recipient as an object, because nodemailer would parse a string as a list of addresses.
     to: { name: '', address: content.to },
     subject: oneLine(content.subject),
     text: bodyOf('text/plain', content.text, content.isEightBit),
     html: bodyOf('text/html', content.html, content.isEightBit),
     date: new Date(content.time),
-    // Derived from the job's id, so that mail clients show a mail that was sent twice only once.
+    // Derives the id from that of the job. Mail clients then show a mail that was sent twice only once.
     messageId: `<${content.id}@${domain}>`,
     // Prevents out-of-office replies (RFC 3834).
     headers: { 'Auto-Submitted': 'auto-generated' },
@@ -41,8 +41,8 @@ export async function compose(content: MessageParts): Promise<Buffer> {
 }
 
 /**
- * Returns the body of one alternative. Sends the text unencoded if its bytes and line lengths allow it, so that links
- * can be copied from the raw message. Otherwise the composer encodes it as quoted-printable.
+ * Returns the body of one alternative. Sends the text without encoding if its bytes and line lengths allow that. Links
+ * can then be copied from the raw message. Otherwise the composer encodes it as quoted-printable.
  */
 function bodyOf(type: string, content: string, isEightBit: boolean) {
   const text = withCrlf(content)

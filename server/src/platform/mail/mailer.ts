@@ -1,10 +1,10 @@
 /**
  * Queues mails in the transaction that causes them. A job sends each mail and retries for about two days. The content
- * includes tokens, so it is encrypted while the mail waits.
+ * may include tokens, so it is encrypted while the mail is queued.
  *
  * A mail is sent once the receiving server has accepted it. A duplicate is possible only if a process or connection
  * dies after that acceptance and before it is recorded. SMTP cannot rule that out (RFC 5321, 4.1.1.4). Both copies then
- * have the same Message-ID.
+ * have the same Message-id.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
@@ -35,7 +35,7 @@ const SEND = jobKind<{ sealed: string }>('mail.send', {
   retryBackoff: true,
   retryDelayMaxSeconds: 4 * 60 * 60,
   expireInSeconds: 30 * 60,
-  // No retries beyond two days: by then the mail is outdated and its links have expired.
+  // Does not retry for longer than two days. By then the mail is outdated and its links have expired.
 })
 
 export const SEALED_MAILS: RootSealed = {
@@ -89,7 +89,8 @@ export function openMailer(options: MailerOptions): Mailer {
           log.info({ id, file }, 'mail written to the outbox folder, because SMTP_URL is not set')
         else log.info({ id, attempt }, 'mail sent')
       } catch (error) {
-        // The server would reject a retry again, and retries would harm the sender's reputation.
+        // Does not retry, because the server would reject the mail again and retries would harm the sender's
+        // reputation.
         if (!(error instanceof PermanentMailError)) throw error
         log.error({ job: SEND.name, id, attempt }, `mail not sent: ${error.message}`)
       }

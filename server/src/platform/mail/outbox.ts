@@ -1,4 +1,7 @@
-/** Writes mails to files, for installations without SMTP: the RFC 5322 message, and a text file to copy links from. */
+/**
+ * Writes mails to files, for installations without SMTP. Each mail is written as an RFC 5322 message, and as a text
+ * file from which links can be copied.
+ */
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { oneLine } from './addresses.ts'
@@ -11,7 +14,7 @@ export function outboxTransport(folder: string): MailTransport {
     async deliver({ id, time, to, subject, text, message }) {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await chmod(folder, 0o700)
-      // Named after the time when the mail was created, so that a retry replaces the files of an earlier attempt.
+      // The name contains the time when the mail was created, so that a retry replaces the files of an earlier attempt.
       const name = `${new Date(time).toISOString().replaceAll(/[:.]/g, '-')}-${id}`
       const readable = `To: ${oneLine(to)}\nSubject: ${oneLine(subject)}\n\n${text}`
       await writeWhole(folder, `${name}.txt`, readable)

@@ -2,15 +2,16 @@
 import { type Envelope, MailError, type MailTransport, PermanentMailError } from './transport.ts'
 
 /**
- * Timeout for the server's final reply. A client that gives up earlier may send the mail twice (RFC 5321, 4.5.3.2.6).
+ * Timeout for the server's final reply. A client that stops waiting earlier may send the mail twice (RFC 5321,
+ * 4.5.3.2.6).
  */
 const PATIENCE_MS = 10 * 60_000
 const CONNECT_MS = 30_000
 
-/** Reply codes that reject the sign-in or an unencrypted session. A setting causes them, not the mail. */
+/** Reply codes that reject the sign-in or an unencrypted session. The cause is a setting and not the mail. */
 const OF_THE_SESSION = new Set([503, 530, 534, 535, 538])
 
-/** Error codes of failed connections, whose message comes from nodemailer or the system instead of the server. */
+/** Error codes of failed connections. Their message comes from nodemailer or the system, and not from the server. */
 const OF_THE_CONNECTION = new Set(['ESOCKET', 'ECONNECTION', 'ETIMEDOUT', 'ETLS', 'EDNS'])
 
 /**
@@ -50,7 +51,7 @@ export function parseSmtpUrl(text: string) {
 
 /**
  * Creates the SMTP transport.
- * @param patienceMs how long to wait for the server's replies; tests pass less
+ * @param patienceMs how long to wait for the server's replies. Tests use a shorter time.
  */
 export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): MailTransport {
   const server = parseSmtpUrl(url)
@@ -82,7 +83,10 @@ export function smtpTransport(url: string, patienceMs: number = PATIENCE_MS): Ma
   }
 }
 
-/** Enhanced status codes that reject the sender instead of the mail (RFC 3463 §3.8). The operator can fix the cause. */
+/**
+ * Matches enhanced status codes that reject the sender instead of the mail (RFC 3463 §3.8). The operator can fix the
+ * cause.
+ */
 const OF_POLICY = /^\d{3}[ -]5[.]7[.]/
 
 interface SmtpError extends Error {

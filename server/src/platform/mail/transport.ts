@@ -1,4 +1,4 @@
-/** Defines how mails are delivered, and the two kinds of delivery failure. */
+/** Defines the interface for delivering mails, and the two kinds of delivery failure. */
 
 /** A message with its sender and recipient (RFC 5321). */
 export interface Envelope {
@@ -9,7 +9,7 @@ export interface Envelope {
   from: string
   to: string
   subject: string
-  /** The plain text of the mail, for transports whose output people read. */
+  /** The plain text of the mail. Used by transports that write files for people. */
   text: string
   /** The complete message in the format of RFC 5322. */
   message: Buffer
@@ -35,7 +35,7 @@ export class PermanentMailError extends Error {
   override readonly name = 'PermanentMailError'
 }
 
-/** Thrown when the message could not be delivered now, so that the job retries. Omits the server's reply, too. */
+/** Thrown when the message could not be delivered now, so that the job retries. Also omits the server's reply. */
 export class MailError extends Error {
   override readonly name = 'MailError'
   readonly code: string

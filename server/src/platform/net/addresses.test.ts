@@ -1,6 +1,6 @@
 /**
- * Tests which addresses may be dialled. Every special network of the IANA registries is rejected from its first to its
- * last address. The addresses next to it are allowed.
+ * Tests which addresses the service may connect to. In each special network of the IANA registries, the first and the
+ * last address are rejected. The addresses next to the network are allowed.
  */
 import { describe, expect, test } from 'vitest'
 import { checkAddress } from './index.ts'
@@ -9,7 +9,7 @@ import { type Network, parseNetworks } from './networks.ts'
 const policyOf = (listed: string) => ({ allowHttp: false, allowedNetworks: parseNetworks(listed) })
 const judge = (address: string, listed = '') => checkAddress(address, policyOf(listed))
 
-/** Converts the first address of a network to a number, so that the tables need to list only the networks. */
+/** Converts the first address of a network to a number. The tables then need to list only the networks. */
 function toNumber({ first }: Network): bigint {
   return first.toByteArray().reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 }
@@ -107,7 +107,7 @@ const ADJOINING: [cidr: string, kind: string][] = [
   ['ff00::/8', 'a multicast address'],
 ]
 
-describe('special networks', () => {
+describe('the check of addresses', () => {
   test.each([...ISLANDS, ...ADJOINING])('rejects addresses of %s as %s', (cidr, kind) => {
     for (const address of edgesOf(cidr).inside)
       expect(judge(address)).toBe(`${address} is ${kind}, which is not allowed`)
@@ -134,7 +134,7 @@ describe('special networks', () => {
     '193.0.6.139',
     '2606:4700:4700::1111',
     '2a00:1450:4001:82b::200e',
-  ])('allows %s, which is in none of them', (address) => expect(judge(address)).toBeUndefined())
+  ])('allows the ordinary address %s', (address) => expect(judge(address)).toBeUndefined())
 
   test.each([
     ['AWS, Google and Azure', '169.254.169.254', 'a link-local address'],
@@ -148,7 +148,7 @@ describe('special networks', () => {
   })
 })
 
-describe('networks that the operator lists', () => {
+describe('a network that the operator allows', () => {
   test.each([
     ['127.0.0.0/8', '127.0.0.1'],
     ['10.1.0.0/16', '10.1.2.3'],
@@ -156,18 +156,18 @@ describe('networks that the operator lists', () => {
     ['fd00::/8', 'fd00:ec2::254'],
     ['168.63.129.16', '168.63.129.16'],
     ['0.0.0.0/0', '255.255.255.255'],
-  ])('allows with the network %s the address %s', (listed, address) => {
+  ])('such as %s makes the address %s allowed', (listed, address) => {
     expect(judge(address, listed)).toBeUndefined()
   })
 
-  test('allows no addresses outside a listed network', () => {
+  test('makes no address outside this network allowed', () => {
     expect(judge('10.2.0.0', '10.1.0.0/16')).toBeDefined()
     expect(judge('127.0.0.1', '::1')).toBeDefined()
     expect(judge('::1', '127.0.0.0/8')).toBeDefined()
   })
 })
 
-/** IPv6 forms that embed an IPv4 address, each with its network. */
+/** IPv6 forms that contain an IPv4 address, each with its network. */
 const EMBEDDED: [form: string, network: string, of: (ipv4: string) => string[]][] = [
   ['IPv4-compatible', '::/96', (ipv4) => [`::${ipv4}`, `::${hex(ipv4)}`]],
   ['IPv4-mapped', '::ffff:0:0/96', (ipv4) => [`::ffff:${ipv4}`, `0:0:0:0:0:ffff:${hex(ipv4)}`]],
@@ -217,18 +217,18 @@ describe.each(EMBEDDED)('an IPv4 address within IPv6: %s', (_form, network, of) 
       expect(judge(address)).toBe(`${address} is ${STANDS_FOR}, which is not allowed`)
   })
 
-  test('is rejected if only the IPv4 address is listed', () => {
+  test('is rejected if the operator allows only the IPv4 address', () => {
     for (const address of of('127.0.0.1')) expect(judge(address, '127.0.0.0/8')).toBeDefined()
   })
 
   test.each(['127.0.0.1', '10.1.2.3', '169.254.169.254', '168.63.129.16', '224.0.0.1'])(
-    'is rejected if only the IPv6 network is listed and the address maps to %s',
+    'is rejected if the operator allows only the IPv6 network and the address maps to %s',
     (ipv4) => {
       for (const address of of(ipv4)) expect(judge(address, network)).toContain('maps to a')
     },
   )
 
-  test('is allowed if the IPv6 network is listed and the IPv4 address is public or listed', () => {
+  test('is allowed if the operator allows the IPv6 network and the IPv4 address is public or allowed', () => {
     for (const address of of('8.8.8.8'))
       expect([address, judge(address, network)]).toEqual([address, undefined])
     for (const address of of('10.8.8.8'))
@@ -236,13 +236,13 @@ describe.each(EMBEDDED)('an IPv4 address within IPv6: %s', (_form, network, of) 
   })
 })
 
-describe('unusual IPv6 addresses', () => {
-  test('allows an interface identifier that only resembles ISATAP', () => {
+describe('an unusual IPv6 address', () => {
+  test('is allowed if its interface identifier only resembles ISATAP', () => {
     expect(judge('2600::100:5efe:7f00:1')).toBeUndefined()
     expect(judge('2600::5eff:7f00:1')).toBeUndefined()
   })
 
-  test('rejects an address with a zone, even if every network is listed', () => {
+  test('is rejected if it has a zone, even if the operator allows every network', () => {
     expect(judge('fe80::1%eth0', '::/0')).toBe(
       'fe80::1%eth0 is an address with a zone, which is not allowed',
     )
@@ -250,7 +250,7 @@ describe('unusual IPv6 addresses', () => {
   })
 
   test.each(['', 'example.org', '0x7f.1', '2130706433', '0177.0.0.1', '127.1', '8.8.8.8 ', '::g'])(
-    'rejects "%s", even if every network is listed',
+    'is rejected if it is the malformed "%s", even if the operator allows every network',
     (text) => expect(judge(text, '0.0.0.0/0, ::/0')).toContain('is not a valid IP address'),
   )
 })

@@ -38,7 +38,8 @@ function forbiddenKindOfParsed(address: Address, policy: TargetPolicy): string |
   const isLoopback = policy.allowLoopback === true && address.range() === 'loopback'
   if (embedded.length === 0) return isListed || isLoopback ? undefined : specialKindOf(address)
   if (!isListed) return 'an IPv6 address that maps to an IPv4 address'
-  // A listed NAT64 network must not allow private addresses: 64:ff9b::7f00:1 leads to 127.0.0.1.
+  // Checks the embedded address too. A listed NAT64 network must not allow private addresses: 64:ff9b::7f00:1 leads to
+  // 127.0.0.1.
   const inner = embedded.map((each) => forbiddenKindOfParsed(each, policy)).find(Boolean)
   return inner && `an IPv6 address that maps to ${inner}`
 }
@@ -57,10 +58,10 @@ const KINDS: Record<string, string> = {
   unspecified: 'an unspecified address',
 }
 
-/** The address ranges that IANA has allocated. ipaddr.js also counts unallocated IPv6 ranges as unicast. */
+/** The address ranges that IANA has allocated. ipaddr.js treats unallocated IPv6 ranges as unicast too. */
 const GIVEN_OUT = parseNetworks('0.0.0.0/0, 2000::/3')
 
-/** The metadata address of Azure, which is public. Other clouds use addresses in special networks. */
+/** The metadata address of Azure, which is a public address. Other clouds use addresses in special networks. */
 const METADATA = parseNetworks('168.63.129.16')
 
 /** Returns the kind of a special address, or undefined for an ordinary public address. */

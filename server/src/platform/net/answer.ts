@@ -18,8 +18,8 @@ export interface BodyReader extends Body {
 
 /**
  * Creates a reader for one response body.
- * @param keepBytes how many bytes to store from the beginning
- * @param mostBytes how many bytes to read at most
+ * @param keepBytes the number of bytes to store from the beginning
+ * @param mostBytes the maximum number of bytes to read
  */
 export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
   const kept: Buffer[] = []
@@ -27,7 +27,7 @@ export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
   return {
     take(chunk) {
       const wanted = keepBytes - length
-      // Copied, because the chunk is a view of the socket's 64 KiB buffer.
+      // Copies the bytes, because the chunk is a view of the socket's 64 KiB buffer.
       if (wanted > 0) kept.push(Buffer.from(chunk.subarray(0, wanted)))
       length += chunk.length
       return length <= mostBytes
@@ -35,7 +35,8 @@ export function readBody(keepBytes: number, mostBytes = MAX_READ): BodyReader {
     bytes: () => Buffer.concat(kept),
     text() {
       const bytes = Buffer.concat(kept)
-      // In a truncated body, the decoder drops an incomplete last character. A complete body keeps such damage visible.
+      // In a truncated body, the decoder drops an incomplete last character. In a complete body, such damage stays
+      // visible.
       const text = length > keepBytes ? new StringDecoder('utf8').write(bytes) : bytes.toString()
       return text.replaceAll('\0', '\uFFFD')
     },

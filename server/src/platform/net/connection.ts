@@ -1,4 +1,4 @@
-/** One connection to an address that was checked. Sends its requests one after another. */
+/** One connection to a checked address. Sends its requests one after the other. */
 import type { Socket } from 'node:net'
 import type { Client } from 'undici'
 import { type Body, readBody } from './answer.ts'
@@ -20,7 +20,9 @@ export interface ConnectionRequest {
   body: string | Buffer | null
   /** How many bytes of the response body to store. */
   keepBytes: number
-  /** True to fail if the response is larger than `keepBytes`, because a part of it would be useless. */
+  /**
+   * True to fail if the response is larger than `keepBytes`. For callers for whom a part of the response is useless.
+   */
   wantsWhole?: boolean
 }
 
@@ -52,7 +54,7 @@ export interface HttpConnection {
 
 export interface ConnectionOptions {
   origin: string
-  /** How long the connection may stay idle (milliseconds), unless the server's Keep-Alive header says otherwise. */
+  /** How long the connection may stay idle (milliseconds), unless the server's Keep-Alive header specifies a time. */
   idleMs: number
   /** Called when the connection has closed for any reason. */
   onEnd(connection: HttpConnection): void
@@ -63,12 +65,12 @@ export async function openConnection(
   options: ConnectionOptions,
 ): Promise<HttpConnection> {
   const { origin, idleMs, onEnd } = options
-  // Loaded on first use: it takes 100 ms, which commands without outgoing requests should not spend.
+  // Loads the library on first use. This takes 100 ms, which commands without outgoing requests should not need.
   const { Client } = await import('undici')
   const filter = skipInterim(socket)
   let isHandedOver = false
   const client = new Client(origin, {
-    // Allows only the given socket, so that undici cannot reconnect to an unchecked address.
+    // Allows only the given socket, so that undici cannot connect again to an address that was not checked.
     connect(_target, take) {
       const isFirst = !isHandedOver
       isHandedOver = true
@@ -80,7 +82,7 @@ export async function openConnection(
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: Math.max(idleMs, MAX_IDLE_MS),
     maxHeaderSize: MAX_HEADER,
-    // Disabled, because the deadline of the exchange covers the whole response.
+    // Disables this timeout, because the deadline of the exchange covers the whole response.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -95,7 +97,7 @@ export async function openConnection(
     send: (request, context) => exchange({ client, connection, filter }, request, context),
     end() {
       onEnd(connection)
-      // Destroy the client first, or undici would send its pending requests over a new connection.
+      // Destroys the client first. Otherwise undici would send its pending requests over a new connection.
       client.destroy(null, () => undefined)
       socket.destroy()
       return gone

@@ -1,15 +1,18 @@
-/** The state of a running exchange: why it was aborted, and what it is waiting for. */
+/** The state of a running exchange: why it was aborted, or the event for which it waits. */
 import { DialError } from './dial-error.ts'
 
 export interface ExchangeContext {
   /** Why the exchange was aborted (deadline, caller or shutdown), or undefined while it runs. */
   readonly fault: DialError | undefined
-  /** A signal that aborts with `fault`. Created on first use, because exchanges over a pooled connection need none. */
+  /**
+   * A signal that aborts with `fault`. It is created on first use, because exchanges over a pooled connection do not
+   * need it.
+   */
   readonly signal: AbortSignal
-  /** Called when the exchange is aborted. The current step sets this callback, which is cheaper than using a signal. */
+  /** Called when the exchange is aborted. The current step sets this callback. A callback is cheaper than a signal. */
   onAbort: (() => void) | undefined
   /**
-   * The event that the exchange is waiting for, such as "no connection". The deadline's error message starts with it.
+   * The event for which the exchange waits, such as "no connection". The error message of the deadline starts with it.
    */
   missing: string
   /** The IP address of the server, or null until it is known. */
@@ -26,8 +29,8 @@ export interface StartedExchange extends ExchangeContext {
 const waiting = new WeakMap<AbortSignal, Set<() => void>>()
 
 /**
- * Returns the callbacks to run when the signal aborts. A signal scans all its listeners whenever one is added or
- * removed, and a process-wide signal would have hundreds. Sharing one listener per signal avoids this.
+ * Returns the callbacks to run when the signal aborts. Whenever a listener is added or removed, a signal scans all its
+ * listeners. A signal of the whole process would have hundreds of listeners, so all callbacks of a signal share one.
  */
 function audienceOf(signal: AbortSignal): Set<() => void> {
   const known = waiting.get(signal)
@@ -83,7 +86,7 @@ export function startExchange(
 }
 
 /**
- * Waits for work that cannot be cancelled, but stops waiting when the signal aborts.
+ * Waits for work that cannot be cancelled. Stops waiting when the signal aborts.
  * @throws the signal's reason
  */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,4 +1,4 @@
-/** Failures of an exchange. Each has a code for programs and a message for people. */
+/** Failures of an exchange. Each failure has a code for programs and a message for people. */
 
 export const DIAL_FAILURES = [
   'address_forbidden',
@@ -14,7 +14,7 @@ export const DIAL_FAILURES = [
 
 export type DialFailure = (typeof DIAL_FAILURES)[number]
 
-/** An error that ends an exchange. Its message is for people and reveals only the host of the URL. */
+/** An error that ends an exchange. Its message is for people and contains only the host of the URL. */
 export class DialError extends Error {
   readonly failure: DialFailure
   /** True if the connection closed before the first byte of a response arrived. */
@@ -66,7 +66,7 @@ const TLS: Record<string, string> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
 }
 
-/** Converts an error of the TLS handshake, or a TLS alert that closed the connection later. */
+/** Converts an error of the TLS handshake. Also converts a TLS alert that closed the connection later. */
 export function tlsError(error: Error): DialError {
   const code = codeOf(error)
   return new DialError('tls_failed', TLS[code] ?? `the TLS handshake failed (${code})`)
@@ -92,10 +92,11 @@ export function answerError(error: Error, progress: ResponseProgress): DialError
 
 function isNoHttp(error: Error, progress: ResponseProgress): boolean {
   const code = codeOf(error)
-  // undici's messages start with "bad" for a response without a request and for an unrequested upgrade.
+  // undici's messages start with "bad" in two cases: a response without a request, and an upgrade that was not
+  // requested.
   if (code === 'UND_ERR_SOCKET') return error.message.startsWith('bad ')
-  // undici reports this for a truncated body, but also for a content length that its parser rejects.
+  // undici reports this code for a truncated body, and also for a content length that its parser rejects.
   if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return progress !== 'header'
-  // The parser's other errors have no code. Only its EOF error means a truncated response.
+  // The other errors of the parser have no code. Only its EOF error means that the response is truncated.
   return error.name === 'HTTPParserError' && !error.message.includes('EOF')
 }

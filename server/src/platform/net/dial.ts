@@ -1,6 +1,7 @@
 /**
  * Connects only to checked addresses. Resolves each host name once and requires that all its addresses are allowed. The
- * socket then receives these addresses instead of the name, so DNS rebinding between check and use has no effect.
+ * socket then gets these addresses instead of the name. DNS rebinding between the check and the connection therefore
+ * has no effect.
  */
 import { isIP, type LookupFunction, type Socket, connect as startTcp } from 'node:net'
 import { createSecureContext, getCACertificates, connect as startTls } from 'node:tls'
@@ -11,11 +12,11 @@ import { unmapped } from './networks.ts'
 import type { Resolver } from './resolver.ts'
 import { literalAddresses } from './targets.ts'
 
-/** Maximum number of addresses to use per family, because a name may have any number. */
+/** Maximum number of addresses to use per family. A name may have any number of addresses. */
 const MAX_ADDRESSES = 16
 
 /**
- * How long to try one address before the next one, in milliseconds. Node's default of 250 is too short for a distant
+ * How long to try one address before the next one, in milliseconds. Node's default of 250 ms is too short for a distant
  * host.
  */
 const TRY_MS = 2000
@@ -40,7 +41,7 @@ export function dialler({ policy, resolver, ca }: DialOptions): Dial {
     const addresses =
       literalAddresses(url.hostname) ?? (await resolve(resolver, url.hostname, context))
     const objection = addresses.map((each) => forbiddenKindOf(each, policy)).find(Boolean)
-    // Omits the address, so that callers cannot learn which internal addresses a name resolves to.
+    // Omits the address, so that callers cannot find out to which internal addresses a name resolves.
     if (objection)
       throw new DialError(
         'address_forbidden',
@@ -67,14 +68,15 @@ async function resolve(
   const found = await unlessAborted(answer, context.signal)
   if (found.length === 0) throw new DialError('name_not_resolved', 'the host name has no address')
   const isIPv6 = (address: string) => address.includes(':')
-  // IPv4 first, so that a host with broken IPv6 causes no delay.
+  // Tries IPv4 first, so that a host with broken IPv6 causes no delay.
   const first = found.filter((address) => !isIPv6(address)).slice(0, MAX_ADDRESSES)
   return [...first, ...found.filter(isIPv6).slice(0, MAX_ADDRESSES)]
 }
 
 function targetOf(url: URL, addresses: readonly string[]) {
   const entries = addresses.map((address) => ({ address, family: isIP(address) }))
-  // Replaces DNS. For a literal address, Node skips the lookup and connects to the address it parsed.
+  // Returns the checked addresses instead of querying DNS. For a literal address, Node skips the lookup and connects to
+  // the address that it has parsed.
   const lookup: LookupFunction = (_hostname, _options, answer) => answer(null, entries)
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -89,16 +91,17 @@ function targetOf(url: URL, addresses: readonly string[]) {
 function tlsOptions(ca: string | undefined) {
   let secureContext: ReturnType<typeof createSecureContext> | undefined
   return (host: string) => {
-    // All connections share the context, because creating one costs as much as a handshake.
+    // All connections share the context, because creating a context costs as much as a handshake.
     secureContext ??= createSecureContext({
       minVersion: 'TLSv1.2',
       ...(ca ? { ca: [...getCACertificates('default'), ca] } : {}),
     })
     return {
       secureContext,
-      // An address is not a valid server name (RFC 6066, 3). The certificate is still checked against the host.
+      // Sends no server name for an address, because an address is not a valid server name (RFC 6066, 3). The
+      // certificate is still checked against the host.
       servername: isIP(host) ? '' : host,
-      // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable the check.
+      // Sets this explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable the check.
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     }
@@ -117,7 +120,7 @@ function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context
     // Runs before the listener that starts the TLS handshake, so that a forbidden address receives no data.
     socket.prependOnceListener('connect', () => {
       const address = unmapped(socket.remoteAddress ?? '')
-      // The address was already checked. This check guards against future code that connects differently.
+      // Checks the address again, although it was already checked. Future code might connect in another way.
       if (checkAddress(address, policy) !== undefined)
         return fail(
           new DialError(
@@ -133,7 +136,7 @@ function connected(socket: Socket, isTls: boolean, policy: TargetPolicy, context
       context.signal.removeEventListener('abort', stop)
       resolve(socket)
     })
-    // Never removed, because an error may occur before the next owner of the socket adds a listener.
+    // Never removes this listener, because an error may occur before the next owner of the socket adds a listener.
     socket.on('error', (error) => fail(isReached && isTls ? tlsError(error) : connectError(error)))
   })
 }

@@ -16,7 +16,7 @@ interface Answered {
 export interface FailedExchange {
   kind: 'failed'
   failure: DialFailure
-  /** A message for people that reveals only the host of the URL. */
+  /** A message for people. It contains only the host of the URL. */
   detail: string
   address: string | null
   durationMs: number
@@ -41,14 +41,14 @@ export interface ExchangeRequest extends Omit<ConnectionRequest, 'url'> {
   signal?: AbortSignal | undefined
   /**
    * True if the server may receive the request twice without harm (RFC 9110, 9.2.2). Only such requests use a pooled
-   * connection, because the server may close it while the request is being written.
+   * connection, because the server may close that connection while the request is being written.
    */
   isRepeatable: boolean
 }
 
 export interface Exchanges {
   /**
-   * Sends one request and never follows redirects. Failures do not throw; the result then has the kind `failed`.
+   * Sends one request and never follows redirects. Failures do not throw. The result then has the kind `failed`.
    * @param target returns the URL, or throws the DialError with which the exchange fails
    */
   exchange(request: ExchangeRequest, target: () => URL): Promise<Exchange>
@@ -60,7 +60,7 @@ export interface Exchanges {
 
 /**
  * Creates the exchanges.
- * @param idleMs how long a connection stays open for the next request, unless its server says otherwise
+ * @param idleMs how long a connection stays open for the next request, unless its server specifies a time
  */
 export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   const pool = openConnectionPool(dial, idleMs)
@@ -68,7 +68,7 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
   let isClosed = false
 
   function over(connection: HttpConnection, request: ConnectionRequest, context: ExchangeContext) {
-    // Without this header, the response could use any content coding (RFC 9110, 12.5.3).
+    // Without this header, the response could have any content coding (RFC 9110, 12.5.3).
     const headers = { 'accept-encoding': 'identity', ...request.headers }
     return connection.send({ ...request, headers }, context)
   }
@@ -100,7 +100,7 @@ export function openExchanges(dial: Dial, idleMs: number): Exchanges {
     try {
       if (kept) return await keeping(kept, request, context)
     } catch (error) {
-      // The server closed the pooled connection during the write (RFC 9112, 9.3.1). A new connection may work.
+      // The server has closed the pooled connection during the write (RFC 9112, 9.3.1). A new connection may work.
       if (!(error instanceof DialError && error.noResponseBytes)) throw error
     }
     return keeping(await pool.open(request.url, context), request, context)

@@ -1,4 +1,7 @@
-/** Recognizes IPv6 addresses that embed an IPv4 address, to which a translator or tunnel would forward the traffic. */
+/**
+ * Recognizes IPv6 addresses that contain an IPv4 address. A translator or a tunnel would forward the traffic to that
+ * address.
+ */
 import ipaddr from 'ipaddr.js'
 import { type Address, contains, type Network, parseNetworks } from './networks.ts'
 
@@ -14,8 +17,8 @@ const atTheEnd = at([12, 13, 14, 15])
 
 /**
  * Extracts the IPv4 address from every position that RFC 6052, 2.2 allows. The actual position depends on the prefix
- * length, which only the network's operator knows. Drops addresses in 0.0.0.0/8, which are padding bytes, unless all of
- * them are.
+ * length, which only the network's operator knows. Drops addresses in 0.0.0.0/8, because they are padding bytes. If all
+ * addresses are in 0.0.0.0/8, drops none.
  */
 const inAnyWay: Reading = (bytes) => {
   const read = at([6, 7, 9, 10], [7, 9, 10, 11], [9, 10, 11, 12], [12, 13, 14, 15])(bytes)
@@ -44,10 +47,12 @@ const FORMS = [
   read('2001::/32', teredo),
 ]
 
-/** `::` and `::1` are in `::/96` but do not embed an IPv4 address. */
+/** `::` and `::1` are in `::/96` but do not contain an IPv4 address. */
 const PLAIN = parseNetworks('::, ::1')
 
-/** Returns the IPv4 addresses that an IPv6 address embeds or may embed. Returns an empty list for other addresses. */
+/**
+ * Returns the IPv4 addresses that an IPv6 address contains or may contain. Returns an empty list for other addresses.
+ */
 export function ipv4In(address: Address): Address[] {
   if (address.kind() === 'ipv4' || PLAIN.some((each) => contains(each, address))) return []
   const bytes = address.toByteArray()

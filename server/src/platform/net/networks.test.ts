@@ -1,4 +1,4 @@
-/** Tests the operator's lists of networks, which are parsed strictly. Errors suggest what to write instead. */
+/** Tests the operator's lists of networks. They are parsed strictly, and errors suggest the correct notation. */
 import { describe, expect, test } from 'vitest'
 import { contains, isWithin, parseAddress, parseNetworks, unmapped } from './networks.ts'
 
@@ -54,13 +54,13 @@ describe('a parsed network', () => {
     ])
   })
 
-  test('contains no address of the other IP version', () => {
+  test('contains no address of another IP version', () => {
     expect(isIn('0.0.0.0/0', '::1')).toBe(false)
     expect(isIn('::/0', '127.0.0.1')).toBe(false)
     expect(isIn('10.0.0.0/8', '::ffff:10.0.0.1')).toBe(false)
   })
 
-  test('keeps its value when it ends in dotted notation', () => {
+  test('stays the same if it is written with dotted IPv4 notation at its end', () => {
     // ipaddr.js alone would read `::10.0.0.0` as `::ffff:10.0.0.0`.
     expect(shown('::10.0.0.0/104, ::ffff:10.0.0.0/104')).toEqual([
       '::a00:0/104',
@@ -69,7 +69,7 @@ describe('a parsed network', () => {
   })
 })
 
-test('converts an IPv4-mapped IPv6 address of a socket to IPv4', () => {
+test('an IPv4-mapped IPv6 address of a socket is converted to IPv4', () => {
   expect(['::ffff:192.0.2.7', '::FFFF:192.0.2.7', '192.0.2.7', '::1'].map(unmapped)).toEqual([
     '192.0.2.7',
     '192.0.2.7',
@@ -78,11 +78,11 @@ test('converts an IPv4-mapped IPv6 address of a socket to IPv4', () => {
   ])
 })
 
-describe('the check whether a network contains an address', () => {
+describe('the check whether a list of networks contains an address', () => {
   const listed = parseNetworks('192.0.2.0/24, ::ffff:198.51.100.0/120, 2001:db8::/32')
 
   test.each(['192.0.2.7', '::ffff:192.0.2.7', '::FFFF:c000:207', '198.51.100.9', '2001:db8::1'])(
-    'finds %s inside the listed networks, in any notation',
+    'succeeds for %s in any notation',
     (address) => {
       expect(isWithin(listed, address)).toBe(true)
     },
@@ -98,11 +98,11 @@ describe('the check whether a network contains an address', () => {
     'fe80::1%eth0',
     'unknown',
     '',
-  ])('finds "%s" outside the listed networks', (address) => {
+  ])('fails for "%s"', (address) => {
     expect(isWithin(listed, address)).toBe(false)
   })
 
-  test('finds IPv4 outside ::/0, and any address outside an empty list', () => {
+  test('fails for IPv4 addresses in ::/0, and for any address in an empty list', () => {
     expect(isWithin(parseNetworks('::/0'), '192.0.2.7')).toBe(false)
     expect(isWithin(parseNetworks('0.0.0.0/0'), '::ffff:192.0.2.7')).toBe(true)
     expect(isWithin([], '192.0.2.7')).toBe(false)

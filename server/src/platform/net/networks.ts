@@ -11,14 +11,15 @@ export interface Network {
 }
 
 /**
- * Parses an IP address in its usual notation. Returns undefined for any other text. ipaddr.js alone would also accept
- * `0x7f.1` or an address with a zone.
+ * Parses an IP address in its usual notation. Returns undefined for any other text. ipaddr.js would also accept
+ * `0x7f.1`, or an address with a zone.
  */
 export function parseAddress(text: string): Address | undefined {
   const family = text.includes('%') ? 0 : isIP(text)
   if (family === 4) return ipaddr.IPv4.parse(text)
   if (family !== 6) return undefined
-  // Removes dotted notation, because ipaddr.js would read `::1.2.3.4` as `::ffff:1.2.3.4`, a different address.
+  // Removes the dotted notation, because ipaddr.js would read `::1.2.3.4` as `::ffff:1.2.3.4`, which is a different
+  // address.
   return ipaddr.IPv6.parse(new URL(`http://[${text}]`).hostname.slice(1, -1))
 }
 

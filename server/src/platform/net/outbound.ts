@@ -8,7 +8,7 @@ import { type Exchange, openExchanges } from './exchanges.ts'
 import { dnsResolver, type Resolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
-/** Maximum number of URLs whose check result is cached, so that messages to the same URL do not repeat the check. */
+/** Maximum number of URLs whose check result is cached. Messages to the same URL then do not repeat the check. */
 const MAX_CHECKED = 5000
 
 export interface Post {
@@ -24,8 +24,8 @@ export interface Post {
 
 export interface Outbound {
   /**
-   * Sends one POST and never follows redirects. Never throws; after a failure, the result has the kind `failed`. The
-   * target may receive the POST twice if it closes a pooled connection without responding.
+   * Sends one POST and never follows redirects. Never throws. After a failure, the result has the kind `failed`. If the
+   * target closes a pooled connection without responding, it may receive the POST twice.
    */
   post(request: Post): Promise<Exchange>
   /** Closes idle connections and aborts running exchanges. */
@@ -36,7 +36,7 @@ export interface OutboundOptions {
   policy: TargetPolicy
   clock: Time
   resolver?: Resolver
-  /** How long a connection stays open for the next request (milliseconds), unless its server says otherwise. */
+  /** How long a connection stays open for the next request (milliseconds), unless its server specifies a time. */
   idleMs?: number
   /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string
@@ -56,7 +56,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
   }
 
   return {
-    // Repeatable, because a message that arrives twice has the same id, so receivers can detect it.
+    // The POST is repeatable. A message that arrives twice has the same id, so receivers can detect the repetition.
     post: (request) =>
       exchanges.exchange({ ...request, method: 'POST', isRepeatable: true }, () =>
         judge(request.url),

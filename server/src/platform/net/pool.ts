@@ -1,4 +1,6 @@
-/** Pools the connections of a process. They are opened on demand and stay open for further requests to the origin. */
+/**
+ * Pools the connections of a process. They are opened on demand, and stay open for further requests to the same origin.
+ */
 
 import { type HttpConnection, openConnection } from './connection.ts'
 import type { ExchangeContext } from './context.ts'
@@ -9,7 +11,8 @@ const MAX_IDLE = 512
 
 export interface ConnectionPool {
   /**
-   * Removes and returns the most recently used idle connection to the origin, if any, so that older ones can expire.
+   * Removes and returns the most recently used idle connection to the origin, if there is one. Older connections can
+   * then expire.
    */
   take(origin: string): HttpConnection | undefined
   /**

@@ -1,7 +1,7 @@
 /**
- * Resolves host names. Uses c-ares instead of dns.lookup for names that tenants choose. dns.lookup (getaddrinfo) blocks
- * one of the few threads that also hash passwords, so a tenant's unresponsive DNS server could stop sign-ins. c-ares
- * needs no thread, but supports neither /etc/hosts nor search domains.
+ * Resolves host names. For names that tenants choose, uses c-ares instead of dns.lookup. dns.lookup (getaddrinfo)
+ * blocks one of the few threads that also hash passwords. The unresponsive DNS server of a tenant could therefore stop
+ * sign-ins. c-ares needs no thread, but does not support /etc/hosts and search domains.
  */
 import { promises as dns } from 'node:dns'
 import { MINUTE } from '../../lib/clock.ts'
@@ -18,14 +18,16 @@ export type Resolver = (hostname: string, signal: AbortSignal) => Promise<string
 export interface DnsOptions {
   /** Returns the DNS servers to use, each as `address` or `address:port`. Defaults to those of the system. */
   servers?: () => string[]
-  /** Maximum milliseconds to wait for one response. c-ares waits less for servers that have been fast. */
+  /**
+   * Maximum milliseconds to wait for one response. c-ares waits for a shorter time if the server has been fast before.
+   */
   timeoutMs?: number
   /** Number of attempts per server. */
   tries?: number
   clock: Pick<Time, 'monotonic'>
 }
 
-/** How often to read the list of DNS servers again, because it changes with the networks of a machine or container. */
+/** How often to read the list of DNS servers again. The list changes with the networks of a machine or container. */
 const RENEW_MS = MINUTE
 
 const WORDS: Record<string, string> = {
@@ -34,7 +36,7 @@ const WORDS: Record<string, string> = {
   ETIMEOUT: 'DNS did not respond',
 }
 
-/** Creates a resolver that always queries the current servers. Queries to previous servers can still complete. */
+/** Creates a resolver that always queries the current servers. Queries to earlier servers can still complete. */
 export function dnsResolver(options: DnsOptions): Resolver {
   const { clock } = options
   let readAt = clock.monotonic()
@@ -64,7 +66,7 @@ function askServers({ servers, timeoutMs = 2000, tries = 3 }: DnsOptions): Resol
     return answer
   }
 
-  /** Cancels all queries when the last caller stops waiting, because c-ares cannot cancel a single query. */
+  /** Cancels all queries when the last caller stops waiting. c-ares cannot cancel a single query. */
   function leave(): void {
     waiting -= 1
     if (waiting > 0 || asked.size === 0) return
@@ -115,7 +117,7 @@ export function systemResolver(lookup: Lookup = dns.lookup): Resolver {
   }
 }
 
-/** Queries both address families and waits for both, so that the result does not depend on which is faster. */
+/** Queries both address families and waits for both. The result then does not depend on which one is faster. */
 async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<string[]> {
   const answers = await Promise.allSettled([
     resolver.resolve4(hostname),
@@ -126,7 +128,7 @@ async function bothFamilies(resolver: dns.Resolver, hostname: string): Promise<s
   const codes = answers.map((answer) =>
     answer.status === 'rejected' ? answer.reason.code : 'ENODATA',
   )
-  // Prefer the other error: a missing address in one family does not explain the failure.
+  // Prefers the other error, because a missing address in one family does not explain the failure.
   const code = codes.find((each) => each !== 'ENODATA') ?? 'ENODATA'
   throw new DialError('name_not_resolved', WORDS[code] ?? `DNS failed (${code})`)
 }

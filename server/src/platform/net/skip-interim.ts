@@ -1,11 +1,11 @@
 /**
- * Hides interim responses from undici, which would close the connection if a server sends an unexpected `100 Continue`
+ * Hides interim responses from undici. undici would close the connection if a server sends an unexpected `100 Continue`
  * (RFC 9110 §15.2).
  */
 import type { Socket } from 'node:net'
 
 export interface InterimFilter {
-  /** Starts to drop interim responses. Must be called before a response begins. */
+  /** Starts to drop interim responses. Call this before a response begins. */
   skip(): void
   /** Stops dropping. All following bytes belong to the response and are passed on. */
   pass(): void
@@ -16,10 +16,10 @@ export interface InterimFilter {
 const START = 'HTTP/1.1 1'
 const SWITCHING = 'HTTP/1.1 101'
 const HEAD_END = '\r\n\r\n'
-/** Maximum size of an incomplete interim response in bytes. Anything longer is passed on to undici. */
+/** Maximum size of an incomplete interim response in bytes. Longer data is passed on to undici. */
 const MAX_HEAD = 16 * 1024
 
-/** Installs the filter on a socket. The filter sees everything that is read from now on. */
+/** Installs the filter on a socket. The filter sees all data that is read from now on. */
 export function skipInterim(socket: Socket): InterimFilter {
   const read = socket.read.bind(socket)
   let isSkipping = false
@@ -61,8 +61,8 @@ export function skipInterim(socket: Socket): InterimFilter {
 }
 
 /**
- * Returns true if the bytes start an interim response, even an incomplete one. Passes 101 on to undici, because no
- * request asks for an upgrade.
+ * Returns true if the bytes are the start of an interim response, even an incomplete one. A 101 is passed on to undici,
+ * because no request asks for an upgrade.
  */
 function isInterim(bytes: Buffer): boolean {
   const start = bytes.toString('latin1', 0, SWITCHING.length).replace(/^HTTP\/1\.0/, 'HTTP/1.1')

@@ -10,7 +10,7 @@ const judge = (text: string, allowHttp = false, listed = '') => {
   return 'url' in judged ? judged.url.href : judged.refusal
 }
 
-describe('target URLs', () => {
+describe('a target URL', () => {
   test.each([
     ['https://example.org/hook?a=1', 'https://example.org/hook?a=1'],
     ['HTTPS://Example.ORG:443', 'https://example.org/'],
@@ -21,7 +21,7 @@ describe('target URLs', () => {
     ['https://intranet/hook', 'https://intranet/hook'],
     ['https://8.8.8.8/', 'https://8.8.8.8/'],
     ['https://[2606:4700:4700:0:0:0:0:1111]/', 'https://[2606:4700:4700::1111]/'],
-  ])('accepts %s as %s', (text, normalised) => {
+  ])('is accepted as %s and normalized to %s', (text, normalised) => {
     expect(judge(text)).toBe(normalised)
   })
 
@@ -46,16 +46,16 @@ describe('target URLs', () => {
     ['https://[::1]:8443/', '::1 is a loopback address, which is not allowed'],
     ['https://localhost/', '127.0.0.1 is a loopback address, which is not allowed'],
     ['https://a.LOCALHOST./', '127.0.0.1 is a loopback address, which is not allowed'],
-  ])('rejects "%s" with the message: %s', (text, refusal) => {
+  ])('is rejected as "%s" with the message: %s', (text, refusal) => {
     expect(judge(text)).toBe(refusal)
   })
 
-  test('allows http if the policy does, but no other scheme', () => {
+  test('may use http if the policy allows http, but no other scheme', () => {
     expect(judge('http://example.org/hook', true)).toBe('http://example.org/hook')
     expect(judge('ws://example.org/hook', true)).toBe('must be https or http')
   })
 
-  test('allows this machine, even over http, if the policy allows loopback', () => {
+  test('may name this computer, even with http, if the policy allows loopback addresses', () => {
     const policy = { allowHttp: false, allowedNetworks: [], allowLoopback: true }
     for (const text of ['http://127.0.0.1:9000/hook', 'http://localhost:9000/', 'https://[::1]/'])
       expect(checkUrl(text, policy)).toEqual({ url: new URL(text) })
@@ -64,18 +64,18 @@ describe('target URLs', () => {
     expect(checkUrl('ftp://127.0.0.1/', policy)).toEqual({ refusal: 'must be https' })
   })
 
-  test('allows localhost only if both loopback addresses are listed', () => {
+  test('may name localhost only if the policy lists both loopback addresses', () => {
     expect(judge('https://localhost/', false, '127.0.0.0/8')).toContain('::1 is a loopback')
     expect(judge('https://localhost/', false, '127.0.0.0/8, ::1')).toBe('https://localhost/')
   })
 
-  test('finds no address in a host that only resembles localhost or an address', () => {
+  test('may have a host name that only resembles localhost or an address', () => {
     for (const host of ['localhost.example.org', 'notlocalhost', '127.0.0.1.nip.io'])
       expect(literalAddresses(host)).toBeUndefined()
   })
 })
 
-describe('notations of 127.0.0.1', () => {
+describe('a notation of 127.0.0.1', () => {
   test.each([
     'https://2130706433/',
     'https://0x7f000001/',
@@ -96,7 +96,7 @@ describe('notations of 127.0.0.1', () => {
     'https://127.0.0.1\t/',
     'https://1\n27.0.0.1/',
     'https://127.0.0.1\\@example.org/',
-  ])('rejects %s as a loopback address', (text) => {
+  ])('is rejected as a loopback address: %s', (text) => {
     expect(judge(text)).toBe('127.0.0.1 is a loopback address, which is not allowed')
   })
 
@@ -109,13 +109,13 @@ describe('notations of 127.0.0.1', () => {
     'https://[64:ff9b::127.0.0.1]/',
     'https://[2002:7f00:1::]/',
     'https://[2600::5efe:127.0.0.1]/',
-  ])('rejects %s as an address that maps to IPv4', (text) => {
+  ])('is rejected as an address that maps to IPv4: %s', (text) => {
     expect(judge(text)).toMatch(
       / is an IPv6 address that maps to an IPv4 address, which is not allowed$/,
     )
   })
 
-  test('rejects a URL with a zone as invalid', () => {
+  test('a target URL with an IPv6 zone is rejected', () => {
     expect(judge('https://[fe80::1%25eth0]/')).toBe(
       'must be a URL such as https://example.org/hook',
     )
@@ -167,7 +167,7 @@ const ofPrivate = fc.oneof(
 )
 
 describe('any notation of an IPv4 address', () => {
-  test('is rejected if the address is private, and shown in plain notation', () => {
+  test('is rejected if the address is private, and the error shows it in plain notation', () => {
     fc.assert(
       fc.property(spelling(ofPrivate), ({ value, text }) => {
         expect(judge(text).startsWith(`${plain(value)} is a`)).toBe(true)
@@ -176,7 +176,7 @@ describe('any notation of an IPv4 address', () => {
     )
   })
 
-  test('is accepted if the address is public, and converted to plain notation', () => {
+  test('is accepted if the address is public, and is converted to plain notation', () => {
     fc.assert(
       fc.property(spelling(within(0x08000000, 8)), ({ value, text }) => {
         expect(judge(text)).toBe(`https://${plain(value)}/`)

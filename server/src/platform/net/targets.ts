@@ -4,8 +4,8 @@ import { checkAddress, isAllowedLoopback, type TargetPolicy } from './addresses.
 
 /**
  * Checks a URL. Returns the URL with addresses in plain notation, without a final dot of the host and without a
- * fragment. If the URL is not allowed, returns an error message in `refusal`: a sentence, or a phrase that starts with
- * "must". `isPolicy` is true if another policy would allow the URL.
+ * fragment. If the URL is not allowed, returns an error message in `refusal`. This is a sentence, or a phrase that
+ * starts with "must". `isPolicy` is true if another policy would allow the URL.
  */
 export function checkUrl(
   text: string,
@@ -36,9 +36,9 @@ function mayBeHttp({ hostname }: URL, policy: TargetPolicy): boolean {
 }
 
 /**
- * Returns the addresses of a URL's host that are known without DNS: a literal address, or those of localhost and its
- * subdomains (RFC 6761, 6.3). Returns undefined for other hosts. URL has already normalized literals: `2130706433`,
- * `0x7f.1` and full-width digits all become 127.0.0.1.
+ * Returns the addresses of a URL's host that are known without DNS. These are a literal address, or the addresses of
+ * localhost and its subdomains (RFC 6761, 6.3). Returns undefined for other hosts. URL has already normalized literals:
+ * `2130706433`, `0x7f.1` and full-width digits all become 127.0.0.1.
  */
 export function literalAddresses(hostname: string): string[] | undefined {
   if (hostname.startsWith('[')) return [hostname.slice(1, -1)]

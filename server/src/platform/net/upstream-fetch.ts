@@ -1,4 +1,4 @@
-/** Implements `fetch` with an upstream, for libraries that do not restrict where they connect. */
+/** Implements `fetch` with an upstream. For libraries that do not restrict the hosts to which they connect. */
 import type { Upstream } from './upstream.ts'
 
 /** The options of `fetch` that these libraries use. */
@@ -18,8 +18,8 @@ export class UpstreamError extends Error {
 }
 
 /**
- * Returns a function like `fetch` that sends only text, has one deadline and never follows redirects. Failures reject
- * with an UpstreamError.
+ * Returns a function like `fetch` that sends only text, has one deadline and never follows redirects. Rejects with an
+ * UpstreamError after a failure.
  * @param deadlineMs deadline for the whole exchange, from the DNS query to the last byte of the response
  */
 export function upstreamFetch(

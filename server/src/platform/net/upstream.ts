@@ -11,7 +11,7 @@ import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
-/** Maximum size of a response in bytes, far more than a page of a hundred records needs. */
+/** Maximum size of a response in bytes. This is far more than a page of a hundred records needs. */
 const MAX_ANSWER = 1024 * 1024
 
 const ANYWHERE: TargetPolicy = {
@@ -32,13 +32,13 @@ export interface TransferRequest
   /** An absolute URL below the configured URL. */
   url: string
   body?: Buffer
-  /** Maximum size of the response in bytes. A larger response is a failure. */
+  /** Maximum size of the response in bytes. A larger response counts as a failure. */
   maxBytes: number
 }
 
 export interface Upstream {
   /**
-   * Sends one request, whose response may have up to 1 MiB, and never follows redirects. Never throws; after a failure,
+   * Sends one request, whose response may have up to 1 MiB, and never follows redirects. Never throws. After a failure,
    * the result has the kind `failed`. Sends a POST at most once, over a new connection. Retries a GET if a pooled
    * connection closes without a response.
    */
@@ -53,7 +53,7 @@ export interface UpstreamOptions {
   /** The URL below which all requests stay, as returned by `parseUpstreamUrl`. */
   url: string
   resolver?: Resolver
-  /** How long a connection stays open for the next request (milliseconds), unless its server says otherwise. */
+  /** How long a connection stays open for the next request (milliseconds), unless its server specifies a time. */
   idleMs?: number
   /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string
@@ -80,7 +80,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   const exchanges = openExchanges(dialler({ policy: ANYWHERE, resolver, ca }), idleMs)
 
   function below(text: string): URL {
-    // Parse first: `..` and backslashes change the path only during parsing.
+    // Parses the URL first, because `..` and backslashes change the path only during parsing.
     const url = URL.parse(text)
     if (!url?.href.startsWith(`${base}/`) || url.username !== '' || url.password !== '')
       throw new DialError('address_forbidden', 'the request URL is outside the configured URL')

@@ -1,4 +1,4 @@
-/** Tests that the log output contains every line in order, even after the output was blocked. */
+/** Tests that the log output contains every line in order, even after the output was blocked for a while. */
 import { execFileSync } from 'node:child_process'
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,7 +57,7 @@ async function arrived(pipe: number, length: number): Promise<string> {
   return text
 }
 
-test('writes complete lines in order, in small and large batches', async () => {
+test('log lines are written completely and in order, in small and large batches', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(0))
@@ -66,19 +66,19 @@ test('writes complete lines in order, in small and large batches', async () => {
   expect(await arrived(pipe, many.length)).toBe(many)
 })
 
-test('writes lines later while the output is blocked, up to the buffer limit', async () => {
+test('log lines wait while the output is blocked, up to the buffer limit', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe, 100 * 1_024)
   fill(pipe)
   const many = writeMany(lines, 200)
-  // The first write contained eight lines, which the full pipe rejected.
+  // The first write contained eight lines, which the full pipe has rejected.
   const held = 108 * 1_024
   const text = await arrived(pipe, held + 1)
   expect(text.slice(0, held)).toBe(many.slice(0, held))
   expect(JSON.parse(text.slice(held))).toMatchObject({ level: 'warn', lost: 92 })
 })
 
-test('flushes the lines when the process ends, and gives up if the output is full', async () => {
+test('log lines are flushed when the process ends, unless the output is full', async () => {
   const pipe = await openPipe()
   const lines = openLines(pipe)
   lines.write(line(1))

@@ -1,10 +1,13 @@
 /**
  * Writes the lines of the log. Buffers lines briefly, writes one batch at a time and flushes the rest when the process
- * ends. A blocked output, such as a full disk, neither crashes the process nor delays its exit.
+ * ends. If the output is blocked, for example by a full disk, the process does not crash and its exit is not delayed.
  */
 import { write, writeSync } from 'node:fs'
 
-/** Number of buffered bytes that are written immediately. Fewer bytes wait for more lines. */
+/**
+ * The number of buffered bytes from which a write starts immediately. With fewer bytes, the writer waits for more
+ * lines.
+ */
 const AT_ONCE_BYTES = 8_192
 const PAUSE_MS = 200
 /** Delay before retrying an output that is temporarily full, such as a pipe whose reader is slow. */
@@ -26,7 +29,7 @@ export interface Lines {
  * @param most maximum number of bytes to buffer; tests pass less
  */
 export function openLines(fd: number, most = MAX_BYTES): Lines {
-  /** The bytes being written. Bytes that the output rejected remain here and are written first next time. */
+  /** The bytes that are being written. Bytes that the output has rejected stay here and are written first next time. */
   let begun: Buffer = Buffer.alloc(0)
   let waiting = ''
   let lost = 0
@@ -72,7 +75,7 @@ export function openLines(fd: number, most = MAX_BYTES): Lines {
       else later()
     },
     end() {
-      // Bytes of a pending asynchronous write must not be written again.
+      // Excludes the bytes of a pending asynchronous write, which must not be written again.
       const rest = take()
       writeNow(fd, isWriting ? rest : Buffer.concat([begun, rest]))
       begun = Buffer.alloc(0)

@@ -1,4 +1,4 @@
-/** Tests log lines as a program parses them: their fields, and the secrets that they must not contain. */
+/** Tests log lines as a program parses them: their fields, and that they contain no secrets. */
 import { type StdioOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { open } from 'node:fs/promises'
@@ -75,7 +75,7 @@ describe('a log line', () => {
   })
 })
 
-test('writes no secret to any line', () => {
+test('no log line contains a secret', () => {
   expect(lines.length).toBeGreaterThan(8)
   expect(output).not.toContain('hush')
 })
@@ -83,11 +83,11 @@ test('writes no secret to any line', () => {
 describe.skipIf(process.platform !== 'linux').each([
   ['standard output', 1],
   ['standard error', 2],
-] as const)('logging to %s on a full disk', (_, to) => {
+] as const)('a full disk behind %s', (_, to) => {
   test.each([
-    ['a line that is written at the end', `log.warn({}, 'short')`],
+    ['with a line logged just before the end', `log.warn({}, 'short')`],
     [
-      'lines that are written before',
+      'with lines logged earlier',
       `const fill = () => log.warn({ text: 'x'.repeat(9_000) }, 'long')
        fill()
        process.once('beforeExit', () => setTimeout(fill))`,

@@ -3,7 +3,7 @@ import { isatty } from 'node:tty'
 import pino, { type Logger as PinoLogger } from 'pino'
 import { openLines } from './lines.ts'
 
-/** Formats a JSON line as text for people. Loaded only if the output is a terminal. */
+/** Formats a JSON line as text for people. Used only if the output is a terminal. */
 const readable =
   isatty(1) || isatty(2)
     ? (await import('pino-pretty')).prettyFactory({ colorize: true, translateTime: 'SYS:HH:MM:ss' })
@@ -35,7 +35,7 @@ function hidden(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(shown)
 }
 
-/** Returns the fields of an error for the log. Omits the driver's `detail`, which quotes values of the row. */
+/** Returns the fields of an error for the log. Omits the driver's `detail`, because it quotes values of the row. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error

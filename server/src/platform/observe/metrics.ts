@@ -25,15 +25,16 @@ export interface Metrics {
 }
 
 /**
- * Gauges with the suffix of counters, which `promtool check metrics` rejects. Other metrics contain the same numbers.
+ * Gauges that have the suffix of counters, which `promtool check metrics` rejects. Other metrics contain the same
+ * numbers.
  */
 const MISNAMED = ['handles', 'requests', 'resources'].map((kind) => `nodejs_active_${kind}_total`)
 
 let ofProcess: Registry | undefined
 
 /**
- * Returns the metrics of Node and of the process. Collects them once per process, even if it opens several services,
- * because their observers cannot be stopped.
+ * Returns the metrics of Node and of the process. Creates them only once per process, even if it opens several
+ * services, because their observers cannot be stopped.
  */
 function processMetrics(): Registry {
   if (ofProcess === undefined) {
@@ -46,7 +47,7 @@ function processMetrics(): Registry {
 
 /**
  * Creates the metrics of a service.
- * @param isPaused returns true while outgoing mails, webhooks and messages are paused, as in a restored copy
+ * @param isHeld returns true while outgoing mails, webhooks and messages are paused, for example in a restored copy
  */
 export function openMetrics(isPaused: () => boolean, log: Logger, clock: Time): Metrics {
   const registry = new Registry()

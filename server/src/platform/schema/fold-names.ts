@@ -1,6 +1,6 @@
 /**
  * Computes the folded name of rows that have none, because a node of an earlier release wrote them. Each batch is a
- * transaction, so an interrupted run continues where it stopped.
+ * transaction, so a later run continues where an interrupted run stopped.
  */
 import { sql } from 'kysely'
 import { MINUTE } from '../../lib/clock.ts'
@@ -10,7 +10,7 @@ import type { TenantTx } from '../db/transaction.ts'
 import type { Upkeep } from '../lifecycle/upkeep.ts'
 
 const BATCH = 1000
-/** The maximum number of batches per run, which limits how long startup waits. */
+/** The maximum number of batches per run. It limits how long startup waits. */
 const MAX_BATCHES = 50
 
 interface Named {

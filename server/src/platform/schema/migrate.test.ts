@@ -1,4 +1,4 @@
-/** Tests migrations: each runs once, fully or not at all, and never on a newer or changed schema. */
+/** Tests migrations. Each runs once, completely or not at all, and never on a newer or changed schema. */
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { CHECKSUMS, checksumLine } from '../../../../scripts/generate/checksums.ts'
@@ -37,7 +37,7 @@ describe('the migration runner', () => {
     ).toEqual(wanted.map(({ version, checksum }) => ({ version, checksum })))
   })
 
-  test('waits for another process without a limit, and logs the address and age of the process every 10 s', async () => {
+  test('waits for another process without a time limit, and logs the address and age of that process every 10 s', async () => {
     const database = await emptyDatabase()
     const holder = ownerClient(database.address)
     await holder.connect()
@@ -66,12 +66,12 @@ describe('the migration runner', () => {
     expect(clock.repeating()).toBe(0)
   })
 
-  test('reads migrations that are numbered from 1 without a gap', async () => {
+  test('finds migrations that are numbered from 1 without a gap', async () => {
     const versions = (await readMigrations()).map(({ version }) => version)
     expect(versions).toEqual(versions.map((_, index) => index + 1))
   })
 
-  test('reads committed migrations that have not changed, because every change needs a new file', async () => {
+  test('finds committed migrations unchanged, because every change needs a new file', async () => {
     const lines = (await readMigrations()).map(checksumLine)
     expect(await readFile(CHECKSUMS, 'utf8')).toBe(lines.join(''))
   })
@@ -98,7 +98,7 @@ describe('the migration runner', () => {
     )
     expect(await database.sql(tables)).toEqual([{ name: 'migrations' }, { name: 'one' }])
     expect(await database.sql('select version from migrations')).toEqual([{ version: 1 }])
-    // The failed startup released the lock, so the next startup, with a corrected migration, succeeds.
+    // The failed startup has released the lock, so the next startup with a corrected migration succeeds.
     expect(await migrate(database.address, silentLog, [ONE, TWO])).toBe(2)
   })
 })
@@ -122,7 +122,7 @@ describe('the version check', () => {
     ])
   })
 
-  test('refuses a database whose migration had different content, and names the migration', async () => {
+  test('refuses a database in which a migration had different content, and names the migration', async () => {
     const database = await migratedDatabase()
     await database.sql(`update migrations set checksum = 'other' where version = 2`)
     expect(await refusal(database)).toEqual([
@@ -130,7 +130,7 @@ describe('the version check', () => {
     ])
   })
 
-  test('refuses a database with a gap in its migrations', async () => {
+  test('refuses a database that lacks a migration between others', async () => {
     const database = await migratedDatabase()
     await database.sql('delete from migrations where version = 1')
     expect(await refusal(database)).toEqual([

@@ -37,10 +37,10 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
 
 /**
  * Applies the missing migrations, each in its own transaction. An advisory lock ensures that only one node migrates at
- * a time. First renumbers the journal if the database was moved from another cluster. Returns the version of the
+ * a time. If the database was moved from another cluster, first renumbers the journal. Returns the version of the
  * schema.
- * @throws StartupError if the schema is newer than this release, or if an applied migration had different content than
- *   in this release
+ * @throws StartupError if the schema is newer than this release, or if the content of an applied migration was
+ * different
  */
 export async function migrate(
   address: DatabaseAddress,
@@ -66,8 +66,8 @@ export async function migrate(
 }
 
 /**
- * Checks that the schema is that of this release, without changing it. For programs that must not migrate the database
- * of an older release that is running.
+ * Checks that the schema is that of this release. Changes nothing. For programs that must not migrate the database of a
+ * running older release.
  * @throws StartupError if the schema is not that of this release
  */
 export async function requireMigrated(address: DatabaseAddress): Promise<void> {
@@ -81,7 +81,7 @@ export async function requireMigrated(address: DatabaseAddress): Promise<void> {
     const [is, known] = [applied, wanted].map((list) => list.at(-1)?.version ?? 0)
     if (is !== known)
       throw new StartupError(
-        `The database has schema version ${is}, but this release requires ${known}. Use the release that was last started on the database, or start this release first.`,
+        `The database has schema version ${is}, but this release requires ${known}. Use the release that last ran on the database, or start the service with this release first.`,
       )
   } finally {
     await client.end()
@@ -142,7 +142,7 @@ async function requireServer(client: pg.Client): Promise<void> {
 
 type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>
 
-/** Like `findApplied`, but creates the table `migrations` if it is missing. */
+/** Like `findApplied`, but creates the table `migrations` if it does not exist. */
 async function readApplied(client: pg.Client): Promise<Applied[]> {
   const applied = await findApplied(client)
   if (applied.length === 0)
@@ -169,7 +169,7 @@ function refuseForeignSchema(applied: Applied[], wanted: Migration[]): void {
   for (const [index, done] of applied.slice(0, known).entries())
     if (wanted[index]?.checksum !== done.checksum)
       throw new StartupError(
-        `Migration ${done.name} was applied with different content than in this release. Use the release that created the database.`,
+        `Migration ${done.name} of the database differs from the migration of this name in this release. Use the release that created the database.`,
       )
   if (newest && newest.version > known)
     throw new StartupError(

@@ -1,4 +1,4 @@
-/** Ensures that only one node migrates at a time, if several nodes start together. */
+/** Ensures that only one node migrates at a time when several nodes start together. */
 import type pg from 'pg'
 import type { Time } from '../../lib/time.ts'
 import { type DatabaseAddress, ownerClient } from '../db/connection.ts'

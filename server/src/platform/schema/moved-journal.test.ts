@@ -1,4 +1,4 @@
-/** Tests a journal that was restored from the dump of another cluster: its consumers continue where they stopped. */
+/** Tests a journal that was restored from the dump of another cluster. Its consumers continue where they stopped. */
 import { randomBytes } from 'node:crypto'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { unheard } from '../../../test/sessions/scopes.ts'
@@ -59,7 +59,7 @@ const place = (consumer: string, xid: number, id: number) =>
     [consumer, String(xid), id],
   )
 
-/** Waits until no transaction of another test file on the same server delays the reading of entries. */
+/** Waits until no transaction of another test file delays the reading of entries. The files share the server. */
 const settled = () =>
   eventually(
     () =>
@@ -106,8 +106,8 @@ const files = () =>
   database.sql(`select relname, pg_relation_filenode(oid) from pg_class
     where relname like 'journal%' and relkind = 'r' order by 1`)
 
-describe('renumbering after a move to a cluster with a lower counter', () => {
-  test('delivers unread and new entries to each consumer once', async () => {
+describe('renumbering the journal after a move to a database cluster with a lower transaction counter', () => {
+  test('lets each consumer read the unread and the new entries once', async () => {
     await commit('a', 'b')
     await commit('c')
     await commit('d', 'e')
@@ -127,7 +127,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('early')).toEqual([])
   })
 
-  test('is needed, because without it old entries are invisible and new entries are skipped', async () => {
+  test('is necessary, because otherwise old entries are invisible and new entries are skipped', async () => {
     await commit('a', 'b')
     await read('early', 1)
     await move()
@@ -139,7 +139,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await consume(db, { name: 'never read', handle })).toBe(0)
   })
 
-  test('keeps track of read entries if the ids are not in transaction order', async () => {
+  test('keeps track of read entries even if their IDs are not in transaction order', async () => {
     await load([
       [1, AHEAD + 40, 'third'],
       [2, AHEAD + 20, 'first'],
@@ -158,14 +158,14 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('at the end')).toEqual([])
   })
 
-  test('delivers all entries to a consumer that had read none', async () => {
+  test('lets a consumer that had read nothing read all entries', async () => {
     await load([[1, AHEAD, 'a']])
     await place('new', 0, 0)
     await start()
     expect(await read('new')).toEqual(['a'])
   })
 
-  test('delivers all entries to the first consumer if there was none before', async () => {
+  test('lets the first consumer read all entries if there was no consumer before', async () => {
     await load([[1, AHEAD, 'a']])
     await start()
     await commit('b')
@@ -179,14 +179,14 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('consumer')).toEqual(['a'])
   })
 
-  test('runs if a single entry has a transaction id of the other cluster', async () => {
+  test('happens even if only one entry has a transaction ID of the former cluster', async () => {
     await commit('a')
     await load([[100, AHEAD, 'b']])
     await start()
     expect(await read('consumer')).toEqual(['a', 'b'])
   })
 
-  test('renumbers only once per move', async () => {
+  test('happens only once per move', async () => {
     await commit('a', 'b', 'c')
     await read('consumer', 1)
     await move()
@@ -201,7 +201,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('consumer')).toEqual(['c', 'd'])
   })
 
-  test('runs before the migrations, which may move a consumer to the end of the journal', async () => {
+  test('happens before the migrations, which may move a consumer to the end of the journal', async () => {
     await load([[1, AHEAD, 'old']])
     const released = await readMigrations()
     const version = released.length + 1
@@ -213,7 +213,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('consumer')).toEqual(['new'])
   })
 
-  test('runs once if several nodes start together', async () => {
+  test('happens once if several nodes start together', async () => {
     await commit('a', 'b')
     await read('consumer', 1)
     await move()
@@ -222,7 +222,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
     expect(await read('consumer')).toEqual(['b'])
   })
 
-  test('does not change the content, immutability or table definition of entries', async () => {
+  test('does not change the content, the write protection or the table definition of entries', async () => {
     const schema = async () => {
       const client = ownerClient(database.address)
       await client.connect()
@@ -244,7 +244,7 @@ describe('renumbering after a move to a cluster with a lower counter', () => {
       await expect(database.sql(change), change).rejects.toThrow('append-only')
   })
 
-  test('works for an owner that is not a superuser and cannot see the rows', async () => {
+  test('works for a database owner that is not a superuser and cannot see the rows', async () => {
     await commit('a', 'b')
     await move()
     const { address } = await ownedByAnother()
@@ -265,7 +265,7 @@ describe('a journal that needs no renumbering', () => {
     expect(await read('consumer')).toEqual(['b'])
   })
 
-  test('is not changed after a move to a cluster with a higher counter', async () => {
+  test('is not changed after a move to a cluster with a higher transaction counter', async () => {
     await load([
       [1, 20, 'b'],
       [2, 10, 'a'],
@@ -289,7 +289,8 @@ describe('a journal that needs no renumbering', () => {
 async function ownedByAnother(): Promise<{ address: DatabaseAddress }> {
   const role = `wk_owner_${randomBytes(4).toString('hex')}`
   await database.sql(`create role ${role} login noinherit nosuperuser password 'weak'`)
-  // Sets the owner immediately, because other services on the server report a role member that owns no database.
+  // Sets the owner immediately. Otherwise other services on the server would report a role member that owns no
+  // database.
   onTestFinished(async () => {
     await database.sql(
       `reassign owned by ${role} to current_user; drop owned by ${role}; drop role ${role}`,

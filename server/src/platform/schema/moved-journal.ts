@@ -1,7 +1,7 @@
 /**
  * Renumbers the journal if its database came from another cluster. Entries and consumer positions contain transaction
  * ids, which each cluster counts separately. On a cluster with a lower counter, consumers would not see the old
- * entries, and would skip new entries because their ids are below the consumers' positions.
+ * entries. They would skip new entries, because the ids of those are below the consumers' positions.
  */
 import type pg from 'pg'
 import { PLATFORM_ROLE } from '../db/connection.ts'
@@ -12,7 +12,7 @@ import type { Logger } from '../observe/log.ts'
  * If so, replaces all ids with low numbers, so that every consumer continues where it stopped. The caller must be the
  * owner of the tables and hold the migration lock. No consumer may read yet.
  *
- * If this cluster's counter is higher than all ids, changes nothing, because new entries get higher ids.
+ * Changes nothing if this cluster's counter is higher than all ids, because new entries then get higher ids.
  */
 export async function renumberMovedJournal(client: pg.Client, log: Logger): Promise<void> {
   if (!(await isMoved(client))) return
@@ -27,9 +27,9 @@ export async function renumberMovedJournal(client: pg.Client, log: Logger): Prom
 }
 
 /**
- * Like `renumberMovedJournal`, for rows that the caller's transaction has just loaded. Call it before creating the
- * indexes, which halves the time. Checks only the positions of the consumers, which are about as high as the ids of the
- * entries. If only an entry has a higher id, the next startup renumbers the journal.
+ * Like `renumberMovedJournal`, for rows that the caller's transaction has just loaded. The caller should create the
+ * indexes afterwards, which halves the time. Checks only the positions of the consumers, which are about as high as the
+ * ids of the entries. If only an entry has a higher id, the next startup renumbers the journal.
  */
 export async function renumberLoadedJournal(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ moved: boolean | null }>(
@@ -44,10 +44,10 @@ async function isMoved(client: pg.Client): Promise<boolean> {
     `select to_regclass('public.journal_consumers') is not null as present`,
   )
   if (!present.rows[0]?.present) return false
-  // Uses the role that sees all rows, because the rows that the owner sees depend on how its memberships were granted.
+  // Uses the role that sees all rows. Which rows the owner sees depends on how its memberships were granted.
   await client.query(`begin read only; set local role ${PLATFORM_ROLE}`)
-  // Uses `order by … limit 1`, because only that uses the index in all cases. A single snapshot ensures that an entry
-  // that this cluster has just committed does not count as moved.
+  // Uses `order by … limit 1`, because only this form uses the index in all cases. Uses a single snapshot, so that an
+  // entry that this cluster has just committed is not mistaken for a moved entry.
   const { rows } = await client.query<{ moved: boolean | null }>(
     `select greatest(
        (select xid from journal where not is_access order by xid desc, id desc limit 1),
@@ -61,7 +61,7 @@ async function isMoved(client: pg.Client): Promise<boolean> {
 /**
  * Assigns the lowest number to all entries up to the first consumer's position, the next number to those up to the next
  * position, and so on. Each consumer's position is then between two numbers. Entries with the same number are ordered
- * by id, so an entry follows its cause. No cluster assigns such low transaction ids.
+ * by id, so that an entry follows its cause. No cluster assigns such low transaction ids itself.
  *
  * Rewrites the whole table, which is four times faster than updates and leaves no dead rows. The triggers that refuse
  * changes to entries remain enabled.

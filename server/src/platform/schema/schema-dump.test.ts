@@ -3,7 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { emptyDatabase } from '../../../test/support/database.ts'
 import { dumpSchema } from './schema-dump.ts'
 
-/** The name of a role, which belongs to the whole cluster. Concurrent runs share the role, so no run deletes it. */
+/**
+ * The name of a role, which belongs to the whole cluster. Concurrent test runs share the role, so no run deletes it.
+ */
 const reader = 'wardkeep_dump_test'
 
 const everything = `
@@ -87,7 +89,7 @@ describe('the schema dump', () => {
     dump = await dumpOf(everything)
   })
 
-  it('recreates a database whose dump is the same text', async () => {
+  it('recreates a database with an identical schema dump', async () => {
     expect(await dumpOf(dump)).toBe(dump)
   })
 
@@ -148,7 +150,7 @@ describe('the schema dump', () => {
     'CREATE VIEW named WITH (security_invoker=true) AS',
     'CREATE UNIQUE INDEX counts__n ON counts',
     `ALTER DEFAULT PRIVILEGES IN SCHEMA ledger GRANT select ON TABLES TO ${reader};`,
-  ])('writes %s', (line) => {
+  ])('contains the statement: %s', (line) => {
     expect(dump).toContain(line)
   })
 

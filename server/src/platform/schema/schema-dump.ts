@@ -2,8 +2,8 @@
  * Writes the schema of a database as readable SQL, based on the system catalogues. Does not use pg_dump, because the
  * embedded server does not include it, and the text must be the same on every supported PostgreSQL version.
  *
- * Omits owners (they differ per installation), roles (they belong to the cluster) and partitions (they depend on the
- * date).
+ * Omits owners, which differ for each installation; roles, which belong to the cluster; and partitions, which depend on
+ * the date.
  */
 import type pg from 'pg'
 import { schemaQueries as queries } from './schema-queries.ts'
@@ -30,7 +30,7 @@ export async function dumpSchema(client: pg.ClientBase): Promise<string> {
 
 /** Like `dumpSchema`, but runs in the caller's transaction, and sets its search path to `public`. */
 export async function readSchema(client: pg.ClientBase): Promise<string> {
-  // PostgreSQL omits the schema of names that are in the search path.
+  // PostgreSQL omits the schema from names that are in the search path.
   await client.query('set local search_path = public')
   const { relations, ...rest } = queries
   const tables = (await client.query<Relation>(relations)).rows

@@ -127,7 +127,7 @@ export const schemaQueries = {
     left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
     where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum`,
 
-  // Omits the not-null constraints that PostgreSQL 18 lists, because the column definitions include them.
+  // Omits the not-null constraints that PostgreSQL 18 lists, because the column definitions contain them.
   constraints: `
     with ${relation}
     select 'r' || conrelid as owner,
@@ -136,7 +136,7 @@ export const schemaQueries = {
     where contype in ('p', 'u', 'x', 'c', 'f') and conparentid = 0
     order by conrelid, array_position('{p,u,x,c,f}'::text[], contype::text), conname collate "C"`,
 
-  // Removes ONLY, with which PostgreSQL excludes partitions, because the dump has no partitions.
+  // Removes the word ONLY, with which PostgreSQL excludes partitions. The dump contains no partitions.
   indexes: `
     with ${relation}
     select 'r' || r.oid as owner,

@@ -1,14 +1,17 @@
 /**
- * Limits guesses that run in parallel on this node. A running guess counts as a failure until it ends, so parallel
- * guesses gain nothing over sequential ones.
+ * Limits guesses that run in parallel on this node. A running guess counts as a failure until it ends. Parallel guesses
+ * therefore have no advantage over sequential ones.
  */
 import type { GuessCount, GuessCounts } from './counts.ts'
 
 interface Place {
-  /** The number of guesses that are checking the count or waiting (`present`), and of those running (`underWay`). */
+  /**
+   * `present` is the number of guesses that are checking the count or waiting. `underWay` is the number of guesses that
+   * are running.
+   */
   present: number
   underWay: number
-  /** Increases with every failure. A count that was read before an increase is stale. */
+  /** Increases with every failure. A count that was read before the increase is outdated. */
   failed: number
   waiting: (() => void)[]
 }

@@ -10,11 +10,11 @@ export interface ThrottleRule {
   longest: number
   /** True to run guesses for the same subject one at a time per node as soon as one is running. */
   oneByOne?: boolean
-  /** True to keep the failures after a correct guess, because the failed guesses may have targeted another account. */
+  /** True to keep the failures after a correct guess. The failed guesses may have targeted another account. */
   isKept?: boolean
 }
 
-/** A count that a failed guess increments: a rule and its subject. */
+/** A count that a failed guess increases: a rule and its subject. */
 export interface GuessCount {
   rule: ThrottleRule
   /** The subject (an account or address) in one canonical spelling. E-mail addresses are folded (`lib/email.ts`). */

@@ -21,7 +21,7 @@ export { OUTDATED_THROTTLES, tallyOf } from './throttle.store.ts'
 /** The state of a count as read by a query, or null if the count has no unexpired failure. */
 export type Tallied = Omit<store.Tally, 'key'> | null
 
-/** Failures expire after this time without a new one. */
+/** How long after the last failure all failures of a count expire. */
 const FORGOTTEN_AFTER = HOUR
 
 /** The status or error code of a rejection that counts as a failure. */
@@ -29,9 +29,9 @@ export type GuessRefusal = 404 | 409 | ProblemCode
 
 export interface Throttle {
   /**
-   * Runs `work` with the result of `readCounts` and the longest delay of the counts. The caller decides how to respond to a
-   * delay. Without a delay, runs as many guesses in parallel as the counts allow. If the guess is wrong, `work` must
-   * count the failure and throw.
+   * Runs `work` with the result of `look` and the longest delay of the counts. The caller decides how to respond to a
+   * delay. If there is no delay, runs as many guesses in parallel as the counts allow. If the guess is wrong, `work`
+   * must count the failure and throw.
    */
   admit: Admit
   /**
@@ -42,7 +42,7 @@ export interface Throttle {
   counterOf(tally: Tallied): GuessCounts
   /** Counts a failure in the caller's transaction. */
   fail(tx: TenantTx, counts: readonly GuessCount[]): Promise<void>
-  /** Clears the failures of a count. Only logs an error, because the correct guess must succeed anyway. */
+  /** Clears the failures of a count. An error is only logged, because the correct guess must succeed in any case. */
   clear(count: GuessCount): Promise<void>
   /**
    * Runs a guess. Each node runs guesses for the subject of the first count one at a time. A guess fails if it throws
@@ -59,8 +59,8 @@ export interface Throttle {
   /** Counts an event in the caller's transaction. During a delay, counts nothing and returns false. */
   take(tx: TenantTx, count: GuessCount): Promise<boolean>
   /**
-   * Runs work and counts each rejection with this status or code, because it reveals which records exist. Runs as many
-   * calls in parallel as the count allows.
+   * Runs work. Counts each rejection with this status or code, because such a rejection reveals which records exist.
+   * Runs as many calls in parallel as the count allows.
    * @throws Problem 429 while the count imposes a delay
    */
   countRefusals<T>(count: GuessCount, refusal: GuessRefusal, work: () => Promise<T>): Promise<T>
@@ -101,7 +101,7 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
 
   async function countFailures(tx: TenantTx, counts: readonly GuessCount[]): Promise<void> {
     const failures = counts.map(failureOf)
-    // Sort by key, so that transactions with several common counts cannot deadlock.
+    // Sorts by key, so that transactions with several common counts cannot deadlock.
     failures.sort((a, b) => a.key.compare(b.key))
     await Promise.all(failures.map((one) => store.countFailure(tx, one)))
   }
@@ -125,7 +125,8 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
         const hasFailed = await refuseWaiting(counts)
         try {
           const result = await attempt()
-          // Clears only the first count. Otherwise a sign-in to one's own account would reset the address's count.
+          // Clears only the first count. Otherwise a user could reset the count of an address by signing in to their
+          // own account.
           if (hasFailed && !counts[0].rule.isKept) await clear(counts[0])
           return result
         } catch (error) {

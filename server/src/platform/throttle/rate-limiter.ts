@@ -13,7 +13,7 @@ export interface QuotaUse {
 }
 
 /**
- * Creates a quota. The result counts a call of a key.
+ * Creates a quota. The returned function counts a call of a key.
  * @param perMinute calls per key and minute, at least 1
  */
 export function createQuota(perMinute: number): (key: string) => Promise<QuotaUse> {
@@ -34,7 +34,10 @@ export function createQuota(perMinute: number): (key: string) => Promise<QuotaUs
   }
 }
 
-/** Counts a call of `key`. Returns 0 if the call is allowed, otherwise the milliseconds until the next call is. */
+/**
+ * Counts a call of `key`. Returns 0 if the call is allowed. Otherwise returns the milliseconds until the next call is
+ * allowed.
+ */
 export type RateLimiter = (key: string) => Promise<number>
 
 /**

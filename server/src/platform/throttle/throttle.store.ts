@@ -10,7 +10,7 @@ export interface Tally {
   free_at: string
 }
 
-/** Builds the query for a fixed number of keys. For an array, the planner would assume ten elements. */
+/** Builds the query for a fixed number of keys. If they were an array, the planner would assume ten elements. */
 const tallies = (count: number) =>
   statement<Record<string, unknown>>((value) => {
     const keys = Array.from({ length: count }, (_, index) => value(`key${index}`))
@@ -28,8 +28,8 @@ export function findTallies(tx: TenantTx, keys: readonly Buffer[], now: string):
 }
 
 /**
- * Returns SQL that selects a count as JSON. Its key ends with a value that the surrounding query finds. The JSON is
- * null if the count has no unexpired failure.
+ * Returns SQL that selects a count as JSON. The key of the count ends with a value that the surrounding query finds.
+ * The JSON is null if the count has no unexpired failure.
  * @param start the bytes of the key before that value
  */
 export function tallyOf(
@@ -45,7 +45,7 @@ export interface Failure {
   key: Buffer
   now: string
   forget_at: string
-  /** The number of failures that cause no delay. Each failure beyond them doubles the delay. */
+  /** The number of failures that cause no delay. Each further failure doubles the delay. */
   free: number
   /** The first delay and the longest delay, in seconds. */
   first: number
@@ -57,7 +57,10 @@ export async function countFailure(tx: TenantTx, failure: Failure): Promise<void
   await counting(failure).execute(tx.db)
 }
 
-/** Counts a failure unless a delay is running. Concurrent calls count one after another. Returns true if it counted. */
+/**
+ * Counts a failure unless a delay is running. Concurrent calls run one after the other. Returns whether the failure was
+ * counted.
+ */
 export async function countUnlessWaiting(tx: TenantTx, failure: Failure): Promise<boolean> {
   const { rows } = await sql`
     ${counting(failure)} where throttles.failures < ${failure.free}::int

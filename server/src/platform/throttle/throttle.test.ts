@@ -1,4 +1,4 @@
-/** Tests the throttle: what it counts, what clears a count, and that no failure is lost. */
+/** Tests the throttle: which events it counts, what clears a count, and that no failure is lost. */
 
 import { sql } from 'kysely'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ const failed = (counts: [GuessCount, ...GuessCount[]], by = throttle) =>
 const failures = async () =>
   (await database.sql('select failures from throttles')).map((row) => row.failures)
 
-test('loses no failure, even if several nodes count concurrently', async () => {
+test('the throttle loses no failure, even if several nodes count concurrently', async () => {
   const shared = fresh(1000)
   await Promise.all(
     Array.from({ length: 64 }, (_, index) =>
@@ -49,7 +49,7 @@ test('loses no failure, even if several nodes count concurrently', async () => {
   expect((await failures()).filter((count) => count === 64)).toHaveLength(1)
 })
 
-describe('a guess at a secret', () => {
+describe('a throttled guess at a secret', () => {
   test.each(['invalid_credentials', 'wrong_password', 'wrong_code'] as const)(
     'counts as a failure if it ends in %s',
     async (code) => {
@@ -67,7 +67,7 @@ describe('a guess at a secret', () => {
     new Problem('account_blocked'),
     new Problem('overloaded'),
     new Error('the database is away'),
-  ])('neither counts nor clears failures if it ends in "%s"', async (error) => {
+  ])('neither counts as a failure nor clears failures if it ends in "%s"', async (error) => {
     const count = fresh(2)
     await failed([count])
     await expect(throttle.guess([count], () => Promise.reject(error))).rejects.toBe(error)
@@ -75,7 +75,7 @@ describe('a guess at a secret', () => {
     expect(await failed([count])).toBe('too_many_requests')
   })
 
-  test('keeps the failures of the first count after success if its rule says so', async () => {
+  test('keeps the failures of the first counter after a success if the rule says so', async () => {
     const { rule, of } = fresh(2)
     const count = { rule: { ...rule, isKept: true }, of }
     await failed([count])
@@ -84,7 +84,7 @@ describe('a guess at a secret', () => {
     expect(await failed([count])).toBe('too_many_requests')
   })
 
-  test('clears the first count after success and keeps the others', async () => {
+  test('clears the failures of the first counter after a success, and keeps those of the others', async () => {
     const [account, address] = [fresh(2), fresh(2)]
     await failed([account, address])
     expect(await throttle.guess([account, address], async () => 'in')).toBe('in')
@@ -94,7 +94,7 @@ describe('a guess at a secret', () => {
     expect(await failed([address])).toBe('too_many_requests')
   })
 
-  test('succeeds even if its count cannot be cleared', async () => {
+  test('succeeds even if the failures cannot be cleared', async () => {
     const count = fresh(2)
     await failed([count])
     const db = scopesOf(database)
@@ -107,7 +107,7 @@ describe('a guess at a secret', () => {
     expect(warned).toEqual(['reset of a failed sign-in counter failed'])
   })
 
-  test('waits for the previous guess for the same subject only', async () => {
+  test('waits only for the previous guess at the same account or secret', async () => {
     const [one, another] = [fresh(), fresh()]
     const order: string[] = []
     const held = gate()
@@ -133,7 +133,7 @@ describe('a guess at a secret', () => {
 })
 
 describe('the delay after failed guesses', () => {
-  test('ends exactly when announced', async () => {
+  test('ends exactly at the announced time', async () => {
     const count = fresh(1)
     await failed([count])
     moved.ms += 4_999
@@ -142,14 +142,14 @@ describe('the delay after failed guesses', () => {
     expect(await failed([count])).toBe('invalid_credentials')
   })
 
-  test('is the longest delay of all counts', async () => {
+  test('is the longest delay of all its counters', async () => {
     const [short, long] = [fresh(1), fresh(1)]
     const longer = { ...long, rule: { ...long.rule, first: 60 } }
     await failed([short, longer])
     await expect(throttle.guess([short, longer], wrong)).rejects.toMatchObject({ retryAfter: 60 })
   })
 
-  test('stays bounded after thousands of failures', async () => {
+  test('has an upper limit, even after thousands of failures', async () => {
     const count = fresh()
     await database.sql('delete from throttles')
     await failed([count])
@@ -159,14 +159,14 @@ describe('the delay after failed guesses', () => {
   })
 })
 
-describe('events that are not guesses', () => {
+describe('throttled events that are not guesses', () => {
   test('are all counted, and rejected with 429 during a delay', async () => {
     const count = fresh(3)
     for (let times = 0; times < 3; times += 1) await throttle.count(count)
     await expect(throttle.count(count)).rejects.toMatchObject({ code: 'too_many_requests' })
   })
 
-  test('are limited within a transaction, even if they are concurrent', async () => {
+  test('cannot exceed the limit within a transaction, even if they are concurrent', async () => {
     const count = fresh(3)
     const db = scopesOf(database)
     const take = () => db.acrossTenants((tx) => throttle.take(tx, count))
@@ -193,14 +193,14 @@ describe('events that are not guesses', () => {
   })
 })
 
-test('stores keys that reveal neither an account nor an address', async () => {
+test('the throttle stores keys that reveal neither an account nor an address', async () => {
   const { rule } = fresh()
   await failed([{ rule, of: 'anna@north.test' }])
   const rows = await database.sql('select t::text as row from throttles t')
   expect(JSON.stringify(rows)).not.toContain('anna')
 })
 
-test('purges only expired counts', async () => {
+test('the purge deletes only expired counters', async () => {
   await database.sql('delete from throttles')
   const [old, recent] = [fresh(), fresh()]
   await failed([old])
@@ -215,7 +215,7 @@ test('purges only expired counts', async () => {
   expect(await failures()).toEqual([1])
 })
 
-test('keeps a count that a failure extends while the purge waits for its row', async () => {
+test('the purge keeps a counter if a failure extends it while the purge waits for its row', async () => {
   await database.sql('delete from throttles')
   const over = fresh()
   await failed([over])

@@ -39,7 +39,7 @@ const audit = (query: Record<string, string>) =>
     query: { sort_order: 'asc', ...query },
   })
 
-/** Returns the times found, without the date for those of `day`. */
+/** Returns the times of the entries found. Omits the date of times on `day`. */
 async function timesOf(query: Record<string, string>): Promise<string[]> {
   const answer = await audit(query)
   expect(answer.status).toBe(200)
@@ -52,20 +52,20 @@ async function timesOf(query: Record<string, string>): Promise<string[]> {
 
 const ALL_DAY = ['00:00:00.000Z', '12:00:00.500Z', '23:59:59.999Z']
 
-describe('a bare date', () => {
+describe('a date without a time', () => {
   test('covers the whole day in UTC, from its first millisecond to its last', async () => {
     expect(await timesOf({ from_date: day, to_date: day })).toEqual(ALL_DAY)
   })
 
-  test('works as the start alone and as the end alone', async () => {
+  test('may be only the start, or only the end, of a range', async () => {
     expect(await timesOf({ from_date: day })).toEqual([...ALL_DAY, 'after 00:00:00.000Z'])
     const until = await timesOf({ from_date: dayBefore, to_date: day })
     expect(until).toEqual(['before 23:59:59.999Z', ...ALL_DAY])
   })
 })
 
-describe('a date and time', () => {
-  test('is inclusive to the millisecond as start and as end', async () => {
+describe('a date with a time', () => {
+  test('includes its millisecond, as start and as end of a range', async () => {
     const noon = `${day}T12:00:00.500Z`
     expect(await timesOf({ from_date: noon, to_date: noon })).toEqual(['12:00:00.500Z'])
     expect(await timesOf({ from_date: `${day}T12:00:00.501Z`, to_date: day })).toEqual([
@@ -77,7 +77,7 @@ describe('a date and time', () => {
   })
 
   test.each(['Z', '', 'z', '+00:00', '-00:00', '+0000'])(
-    'is read as UTC with the zone "%s"',
+    'is read as UTC if its zone is "%s"',
     async (zone) => {
       const query = {
         from_date: `${day}T12:00:00.500${zone}`,
@@ -106,13 +106,18 @@ describe('a date range', () => {
     ['2026-11-21T10:00:00.001Z', '2026-11-21T10:00:00Z'],
     ['2026-11-22', '2026-11-21T23:59:59.999Z'],
     ['2026-11-21T12:00:00Z', '2026-11-21T13:00:00+02:00'],
-  ])('from %s to %s is refused, because it ends before it begins', async (from_date, to_date) => {
-    const answer = await audit({ from_date, to_date })
-    expect(answer.status).toBe(422)
-    expect(answer.body.detail).toMatchObject([{ loc: ['query', 'from_date'], type: 'value_error' }])
-  })
+  ])(
+    'from %s to %s is refused, because its end is before its start',
+    async (from_date, to_date) => {
+      const answer = await audit({ from_date, to_date })
+      expect(answer.status).toBe(422)
+      expect(answer.body.detail).toMatchObject([
+        { loc: ['query', 'from_date'], type: 'value_error' },
+      ])
+    },
+  )
 
-  test('may span all supported years', async () => {
+  test('may cover all supported years', async () => {
     const span = { from_date: '0001-01-01T00:00:00+14:00', to_date: '9999-12-31' }
     expect((await audit(span)).body.total).toBeGreaterThan(5)
     expect(await timesOf({ from_date: '9999-12-31T23:59:59-12:00' })).toEqual([])
@@ -145,7 +150,7 @@ describe('an invalid date', () => {
     }
   })
 
-  test('is reported for start and end together', async () => {
+  test('is reported for the start and the end together', async () => {
     const answer = await audit({ from_date: 'then', to_date: 'now' })
     expect(answer.body.detail).toHaveLength(2)
   })

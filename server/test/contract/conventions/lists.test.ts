@@ -27,7 +27,7 @@ const namesOf = (answer: { body: { items: { name: string }[] } }) =>
   answer.body.items.map((item) => item.name)
 
 describe('a page of a list', () => {
-  test('is by default the first page, with 20 items ordered by ID', async () => {
+  test('is the first page with 20 items in order of their IDs by default', async () => {
     const answer = await list('departments')
     expect(answer.body).toMatchObject({ total: 8, page: 1, limit: 20, pages: 1 })
     const ids = answer.body.items.map((item: { id: number }) => item.id)
@@ -35,7 +35,7 @@ describe('a page of a list', () => {
     expect(answer.body).not.toHaveProperty('total_estimated')
   })
 
-  test('contains up to its limit of items, and all pages together contain each item once', async () => {
+  test('contains as many items as its limit allows, and all pages together contain each item once', async () => {
     const seen: string[] = []
     for (const [page, count] of [3, 3, 2].entries()) {
       const answer = await list('departments', { page: page + 1, limit: 3, sort_by: 'name' })
@@ -69,7 +69,7 @@ describe('a page of a list', () => {
     })
   })
 
-  test('can have a limit from 1 to 100 items', async () => {
+  test('may be limited to between 1 and 100 items', async () => {
     expect((await list('departments', { limit: 1 })).body).toMatchObject({ limit: 1, pages: 8 })
     expect((await list('departments', { limit: 100 })).body).toMatchObject({ limit: 100, pages: 1 })
   })
@@ -83,7 +83,7 @@ describe('the order of a list', () => {
     expect(namesOf(down)).toEqual(['delta', 'charlie', 'bravo', 'alpha'])
   })
 
-  test('breaks ties by ID, so that pages never overlap', async () => {
+  test('is by ID among equal values, so that pages never overlap', async () => {
     const { sql } = service.database
     await sql('update departments set created_at = now() where tenant_id = $1', [clinic.id])
     const ids: number[] = []
@@ -99,7 +99,7 @@ describe('the order of a list', () => {
     ['departments', ['id', 'name', 'created_at']],
     ['users', ['id', 'email', 'full_name', 'role', 'created_at']],
     ['audit', ['id', 'created_at']],
-  ])('of %s can be by each sortable field', async (kind, fields) => {
+  ])('of %s can use each sortable field', async (kind, fields) => {
     for (const sort_by of fields)
       for (const sort_order of ['asc', 'desc']) {
         const answer = await list(kind, { sort_by, sort_order, limit: 100 })
@@ -125,7 +125,7 @@ describe('the order of a list', () => {
     ['audit', 'action'],
     ['audit', 'user_id'],
     ['audit', 'id; drop table users'],
-  ])('of %s cannot be by %s', async (kind, sort_by) => {
+  ])('of %s cannot use %s', async (kind, sort_by) => {
     const answer = await list(kind, { sort_by })
     expect(answer.status).toBe(422)
     expect(answer.body.detail).toMatchObject([{ loc: ['query', 'sort_by'], type: 'enum' }])
@@ -156,7 +156,7 @@ describe('the filters of lists', () => {
     expect((await list('audit', { action: 'department.created', user_id: 1 })).body.total).toBe(1)
   })
 
-  test('of the audit log return the history of one record, or of one resource type', async () => {
+  test('of the audit log can select the history of one record or of one resource type', async () => {
     const [department] = (await list('departments', { limit: 1 })).body.items
     const { token } = clinic.people.admin
     const name = `Renamed ${department.id}`
@@ -182,7 +182,7 @@ describe('the filters of lists', () => {
     })
   })
 
-  test('of the audit log refuse a record ID without a resource type', async () => {
+  test('of the audit log reject a record ID without a resource type', async () => {
     const answer = await list('audit', { resource_id: '1' })
     expect([answer.status, answer.body.detail[0].loc]).toEqual([422, ['query', 'resource_id']])
   })
@@ -196,7 +196,7 @@ describe('the total of a list', () => {
       [large.id, count],
     )
 
-  test('is exact up to 10,000, and may be a marked estimate above that', async () => {
+  test('is exact up to 10,000, and above that may be an estimate that is marked as such', async () => {
     await fill(9_999)
     const exact = (await list('departments', {}, large)).body
     expect(exact).toMatchObject({ total: 10_000, pages: 500 })

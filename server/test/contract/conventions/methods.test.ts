@@ -1,4 +1,6 @@
-/** Every HTTP method at every path gets the operation, 405 with `Allow`, or 204 for OPTIONS, and never a 500. */
+/**
+ * Every HTTP method at every path gets the operation, 405 with `Allow`, or 204 for OPTIONS. The answer is never a 500.
+ */
 import { METHODS, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -8,7 +10,7 @@ import { openService, type Service } from '../../support/service.ts'
 let service: Service
 let root: Person
 let port: number
-/** The methods of each path, with 1 in place of its parameters. */
+/** The methods of each path. Its parameters are replaced by 1. */
 let paths: Map<string, string[]>
 
 beforeAll(async () => {
@@ -21,7 +23,7 @@ beforeAll(async () => {
     url: path.replaceAll(/\{\w+\}/g, '1'),
     pattern: new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
   }))
-  // A literal segment also matches a parameter: `/api/patients/search` has the methods of both.
+  // A parameter also matches a literal segment, so `/api/patients/search` has the methods of both paths.
   paths = new Map(
     operations.map(({ url }) => {
       const own = operations.filter(({ pattern }) => pattern.test(url))
@@ -60,7 +62,7 @@ function send(method: string, path: string, headers: Record<string, string> = {}
 const OTHERS = METHODS.filter((method) => method !== 'CONNECT')
 
 describe('a known path', () => {
-  test('answers unsupported methods with 405 and the allowed methods', async () => {
+  test('answers unsupported methods with 405 and a list of the allowed methods', async () => {
     for (const [path, own] of paths)
       for (const method of OTHERS.filter((one) => !own.includes(one))) {
         const { status, allow } = await send(method, path)
@@ -68,7 +70,7 @@ describe('a known path', () => {
       }
   })
 
-  test('answers OPTIONS with 204 and the allowed methods', async () => {
+  test('answers OPTIONS with 204 and a list of the allowed methods', async () => {
     for (const [path, own] of paths) {
       const { status, allow, body } = await send('OPTIONS', path)
       expect([path, status, allow, body]).toEqual([path, 204, own.sort().join(', '), ''])
@@ -82,7 +84,7 @@ describe('a known path', () => {
     expect((await send('OPTIONS', '/api/admin/nothing', headers)).status).toBe(404)
   })
 
-  test('answers 405 to a signed-in caller before reading the body', async () => {
+  test('answers 405 to a signed-in caller before the body is read', async () => {
     const authorization = `Bearer ${root.token}`
     const { status, body } = await send('QUERY', '/api/admin/users', {
       authorization,
@@ -108,14 +110,14 @@ describe('a known path', () => {
   })
 })
 
-test('an unknown path is answered 404 for every method', async () => {
+test('an unknown path gets 404 with every method', async () => {
   for (const method of OTHERS) {
     const { status, allow } = await send(method, '/api/admin/nothing')
     expect([method, status, allow]).toEqual([method, 404, undefined])
   }
 })
 
-describe('a trailing slash', () => {
+describe('a trailing slash in a path', () => {
   test.each(['', '?limit=1'])('does not change the response: %j', async (query) => {
     const { token } = root
     const plain = await service.call('GET', `/api/admin/users${query}`, { token })
@@ -125,7 +127,7 @@ describe('a trailing slash', () => {
       ).toEqual(plain.body)
   })
 
-  test('works when a record is created, read and deleted', async () => {
+  test('is accepted when a record is created, read and deleted', async () => {
     const { people } = await makeClinic(service, root, 'slash')
     const { token } = people.admin
     const made = await service.call('POST', '/api/admin/departments/', {
@@ -145,7 +147,7 @@ test('the root path redirects to the console', async () => {
   expect([statusCode, headers.location]).toEqual([302, 'console'])
 })
 
-describe('a body with a Content-Encoding', () => {
+describe('a body with the Content-Encoding', () => {
   const put = (encoding: string) =>
     service.call('PUT', '/api/preferences/theme', {
       token: root.token,
@@ -153,11 +155,11 @@ describe('a body with a Content-Encoding', () => {
       headers: { 'content-encoding': encoding },
     })
 
-  test.each(['gzip', 'br', 'x-unknown', 'identity, gzip'])('of %s is refused', async (encoding) => {
+  test.each(['gzip', 'br', 'x-unknown', 'identity, gzip'])('%s is refused', async (encoding) => {
     expect(await put(encoding)).toMatchObject({ status: 415, body: { code: 'encoded_body' } })
   })
 
-  test.each(['identity', 'Identity', ''])('of %j is accepted', async (encoding) => {
+  test.each(['identity', 'Identity', ''])('%j is accepted', async (encoding) => {
     expect((await put(encoding)).status).toBe(200)
   })
 })

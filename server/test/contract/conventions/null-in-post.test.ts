@@ -34,17 +34,17 @@ function nullsOf({ properties = {}, required = [] }: Fields): Record<string, unk
   )
 }
 
-test('every POST operation treats null fields like omitted fields', async () => {
+test('every POST operation treats a field with null like an omitted field', async () => {
   const posts = service.app.operations.filter(
     ({ method, body }) => method === 'POST' && (body as Fields | undefined)?.properties,
   )
   expect(posts.length).toBeGreaterThan(20)
-  // Signing out comes last, because it ends the session of the other calls.
+  // Signs out last, because signing out ends the session of the other calls.
   for (const op of posts.toSorted(
     (a, b) => Number(a.id === 'logout') - Number(b.id === 'logout'),
   )) {
     const token = tokenFor(op, root, clinic)
-    // An unknown ID keeps the operations from having an effect.
+    // Uses an unknown ID, so that the operations have no effect.
     const send = (body: object) =>
       service.call(op.method, op.path.replaceAll(/\{\w+\}/g, '999999'), { token, body })
     const faults = ({ status, body }: { status: number; body: { detail?: unknown } }) => [
@@ -64,7 +64,7 @@ test('nested optional fields may also be null', async () => {
   expect(made.body.settings).not.toHaveProperty('registration')
 })
 
-test('null is refused for a field that a PUT cannot clear', async () => {
+test('a PUT operation refuses null for a field that cannot be cleared', async () => {
   const { status, body } = await service.call('PUT', '/api/preferences', {
     token: clinic.people.nurse.token,
     body: { theme: null },

@@ -1,4 +1,4 @@
-/** PUT: omitted fields stay, null clears optional fields, and nothing is written without a change. */
+/** A PUT keeps omitted fields and clears optional fields that are null. It writes nothing if no field changes. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Clinic, makeClinic, type Person, superadmin } from '../../support/clinics.ts'
 import { openService, type Service } from '../../support/service.ts'
@@ -64,8 +64,8 @@ describe('a field omitted in an update', () => {
   })
 })
 
-describe('null in an update', () => {
-  test('clears optional fields', async () => {
+describe('null for a field in an update', () => {
+  test('clears the field if it is optional', async () => {
     const department = `/api/admin/departments/${clinic.departmentId}`
     await put(department, { head_doctor_id: clinic.people.doctor.id })
     expect(await put(department, { head_doctor_id: null })).toMatchObject({
@@ -85,7 +85,7 @@ describe('null in an update', () => {
     ['/api/admin/users/{user}/password', ['password']],
     ['/api/preferences', ['theme', 'settings']],
     ['/api/preferences/theme', ['theme']],
-  ])('is refused in other fields: %s', async (template, fields) => {
+  ])('is refused if the field is required: %s', async (template, fields) => {
     const path = template
       .replace('{department}', String(clinic.departmentId))
       .replace('{tenant}', String(clinic.id))
@@ -99,7 +99,7 @@ describe('null in an update', () => {
 })
 
 describe('an update without any field', () => {
-  test('is accepted, changes nothing and is not journaled', async () => {
+  test('is accepted, changes nothing and adds no journal entry', async () => {
     const before = await entries()
     for (const path of [
       `/api/admin/departments/${clinic.departmentId}`,

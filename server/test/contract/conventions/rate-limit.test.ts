@@ -15,8 +15,8 @@ const login = (service: Service, headers = {}) =>
 const ask = (service: Service, what: string) =>
   service.call('POST', `/api/auth/${what}`, { body: { email: 'a@b.test' } })
 
-describe('an IP address', () => {
-  test('is told how many calls are left, and is refused beyond them', async () => {
+describe('the rate limit of an IP address', () => {
+  test('is announced in headers with the remaining calls, and further calls are refused', async () => {
     const service = await limited()
     for (const left of [2, 1, 0]) {
       const answer = await alive(service)
@@ -35,7 +35,7 @@ describe('an IP address', () => {
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
   })
 
-  test('also uses up calls that are refused, before any other check', async () => {
+  test('also counts calls that are refused, before any other check', async () => {
     const service = await limited()
     const statuses: number[] = []
     for (let call = 0; call < 4; call += 1)
@@ -43,7 +43,7 @@ describe('an IP address', () => {
     expect(statuses).toEqual([401, 401, 401, 429])
   })
 
-  test('has a lower limit for link requests, counted separately', async () => {
+  test('is lower for requests of mailed links, which are counted separately', async () => {
     const service = await limited()
     for (const what of ['request-reset', 'resend-verification']) {
       const answers = [await ask(service, what), await ask(service, what), await ask(service, what)]
@@ -53,7 +53,7 @@ describe('an IP address', () => {
     expect((await alive(service)).status).toBe(200)
   })
 
-  test('has a lower limit for sign-ins', async () => {
+  test('is lower for sign-ins', async () => {
     const service = await limited()
     const answers = [await login(service), await login(service), await login(service)]
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 429])
@@ -61,7 +61,7 @@ describe('an IP address', () => {
     expect(Number(answers[2]?.headers['retry-after'])).toBeLessThanOrEqual(60)
   })
 
-  test('cannot be spoofed with X-Forwarded-For while no proxy is trusted', async () => {
+  test('cannot be avoided with X-Forwarded-For while no proxy is trusted', async () => {
     const service = await limited()
     const statuses: number[] = []
     for (let call = 0; call < 4; call += 1)
@@ -69,7 +69,7 @@ describe('an IP address', () => {
     expect(statuses.at(-1)).toBe(429)
   })
 
-  test('is shared by everyone behind an untrusted proxy, who cannot sign in once its limit is reached', async () => {
+  test('is shared by everyone behind an untrusted proxy, so that nobody can sign in once it is reached', async () => {
     const service = await limited()
     for (let call = 0; call < 3; call += 1)
       await alive(service, { 'x-forwarded-for': '203.0.113.1' })
@@ -79,7 +79,7 @@ describe('an IP address', () => {
     })
   })
 
-  test('is the address that the trusted proxy saw, not an address that the client claimed before it', async () => {
+  test('applies to the address that the trusted proxy saw, not to an address that the client claimed', async () => {
     const service = await limited({ TRUSTED_PROXIES: 1 })
     const from = (address: string) => alive(service, { 'x-forwarded-for': address })
     for (let call = 0; call < 3; call += 1) await from(`203.0.113.${call}, 192.0.2.1`)
@@ -87,7 +87,7 @@ describe('an IP address', () => {
     expect((await from('192.0.2.2')).status).toBe(200)
   })
 
-  test('has one limit for all ports, and for its IPv6-mapped form', async () => {
+  test('is the same for all ports of the address, and for the IPv6-mapped form', async () => {
     const service = await limited({ TRUSTED_PROXIES: 1 })
     const from = (address: string) => alive(service, { 'x-forwarded-for': address })
     const spellings = ['192.0.2.1:51344', '192.0.2.1:51345', '::ffff:192.0.2.1', '192.0.2.1']
@@ -103,9 +103,9 @@ describe('the rate limit per IP address', () => {
     ['a file of the documentation', '/docs/static/index.css', 200],
     ['a redirect', '/verify-email', 302],
     ['the console', '/console/users', 503],
-    ['the document', '/openapi.json', 200],
+    ['the OpenAPI document', '/openapi.json', 200],
     ['an unknown path', '/nothing', 404],
-    ['a path that cannot be read', '/api/admin/users/%zz', 422],
+    ['a path with invalid percent-encoding', '/api/admin/users/%zz', 422],
     ['a path that is too long', `/api/admin/users/${'x'.repeat(600)}`, 422],
   ])('applies to %s', async (_what, url, status) => {
     const { server } = (await limited()).app
@@ -120,13 +120,13 @@ describe('the rate limit per IP address', () => {
   })
 })
 
-describe('a user who writes', () => {
+describe('the rate limit of a user who writes', () => {
   const WRITES = { WRITE_RATE_LIMIT_PER_MINUTE: 2, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 3 }
   const open = { RATE_LIMIT_PER_MINUTE: 0, AUTH_RATE_LIMIT_PER_MINUTE: 0 }
 
-  test('is limited across all IP addresses, and together with their tenant; reads are not limited', async () => {
+  test('applies across all IP addresses and together with the tenant, and not to reads', async () => {
     const database = await migratedDatabase()
-    // Another node without limits creates the people, so only this node's limits apply.
+    // Another node without limits creates the users, so that only this node's limits apply to the test.
     const maker = await openService({ database })
     const clinic = await makeClinic(maker, await superadmin(maker), 'writers')
     const other = await makeClinic(maker, await superadmin(maker), 'others')
@@ -154,7 +154,7 @@ describe('a user who writes', () => {
     const refused = await write(nurse)
     expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // The refused writes of the nurse did not count for the tenant, so one is left for a colleague.
+    // The nurse's refused writes did not count for the tenant, so a colleague has one write left.
     expect((await write(doctor)).status).toBe(200)
     const ofTenant = await write(admin)
     expect(ofTenant).toMatchObject({ status: 429 })
@@ -164,7 +164,7 @@ describe('a user who writes', () => {
       const read = await service.call('GET', '/api/preferences', { token: nurse.token })
       expect(read.status).toBe(200)
       expect(read.headers).not.toHaveProperty('ratelimit')
-      // A search is a read, sent as a POST to keep names out of URLs.
+      // A search only reads. It is a POST so that URLs contain no names.
       const body = { search: 'nobody' }
       const searched = await service.call('POST', '/api/patients/search', {
         token: nurse.token,
@@ -176,9 +176,9 @@ describe('a user who writes', () => {
   })
 })
 
-describe('operations that end access', () => {
-  test('stay available beyond the limits of user and tenant, up to the limit of the session', async () => {
-    // As many writes as the superadmin needs to create the clinic.
+describe('an operation that ends access', () => {
+  test('stays available beyond the limits of user and tenant, up to the limit of the session', async () => {
+    // The limit is the number of writes that the superadmin needs to create the clinic.
     const service = await openService({
       config: { WRITE_RATE_LIMIT_PER_MINUTE: 7, TENANT_WRITE_RATE_LIMIT_PER_MINUTE: 8 },
     })
@@ -205,7 +205,7 @@ describe('operations that end access', () => {
       expect((await by(admin, 'DELETE', `${doctors}/totp`)).status).toBe(204)
     const password = 'another-Horse-6'
     expect((await by(admin, 'PUT', `${doctors}/password`, { password })).status).toBe(429)
-    // A new sign-in is a separate session.
+    // A new sign-in starts a separate session with its own limit.
     const { email } = admin
     const known = { email, password: PASSWORD, subdomain: 'thieves' }
     const { access_token: token } = await signIn(service, known)
@@ -220,7 +220,7 @@ describe('an untrusted proxy', () => {
   const warnings = ({ logged }: Service) =>
     logged.filter(([level, said]) => level === 'warn' && String(said).includes('X-Forwarded-For'))
 
-  test('is logged once as a warning', async () => {
+  test('is reported in the log once as a warning', async () => {
     const service = await openService()
     await alive(service)
     expect(warnings(service)).toHaveLength(0)
@@ -228,7 +228,7 @@ describe('an untrusted proxy', () => {
     expect(warnings(service)).toHaveLength(1)
   })
 
-  test('is not logged behind a trusted proxy, unless the trusted proxy sends no valid address', async () => {
+  test('is not reported behind a trusted proxy, unless the trusted proxy sends no valid address', async () => {
     const service = await openService({ config: { TRUSTED_PROXIES: 1 } })
     await forwarded(service)
     await forwarded(service, '192.0.2.1:51344')
@@ -238,7 +238,7 @@ describe('an untrusted proxy', () => {
   })
 })
 
-describe('a limit of zero', () => {
+describe('a rate limit of zero', () => {
   test('is neither enforced nor announced in headers', async () => {
     const service = await openService()
     const answer = await service.call('POST', '/api/auth/login', { body: { ...SUPERADMIN } })

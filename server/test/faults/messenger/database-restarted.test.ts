@@ -1,4 +1,4 @@
-/** Kills and restarts the database server under the bot, which continues automatically and loses nothing. */
+/** Kills and restarts the database server while the bot runs. The bot continues automatically and loses no message. */
 import { expect, inject, test } from 'vitest'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
 import { migrate } from '../../../src/platform/schema/migrate.ts'
@@ -11,9 +11,9 @@ import { until } from '../../support/until.ts'
 
 const CHAT = 8101
 
-// Crashes its own server, so a run on the embedded server is enough.
+// The test crashes its own server, so one run with the embedded server is enough.
 test.skipIf('url' in inject('server'))(
-  'the bot loses nothing and continues when the database crashes between a message and its record',
+  'the bot loses no message if the database crashes between sending and recording a message',
   { timeout: 180_000 },
   async () => {
     const dataDir = await scratch()
@@ -41,7 +41,7 @@ test.skipIf('url' in inject('server'))(
     await asked
     const killed = await postmasterPid(dataDir)
     process.kill(killed, 'SIGKILL')
-    // The result of the message has to be recorded while the database is away.
+    // Sends a message whose result must be recorded while the database is unavailable.
     scene.bot.chatAnswers(CHAT)
     answer()
     await until('another server answers', async () => {

@@ -1,4 +1,4 @@
-/** Kills the process that runs the bot with -9. Another process takes over, and nothing is lost. */
+/** Kills the process that runs the bot with SIGKILL. Another process takes over, and no update is lost. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { ownerClient } from '../../../src/platform/db/connection.ts'
 import { append, SYSTEM } from '../../../src/platform/journal/index.ts'
@@ -15,7 +15,7 @@ const CHAT = 8001
 let scene: Scene
 let workers: Command[]
 
-/** Starts two workers, one of which runs the bot. Returns that one. */
+/** Starts two workers, one of which runs the bot. Returns the worker that runs the bot. */
 async function theBot(): Promise<Command> {
   const epoch = /"epoch":(\d+),"msg":"messenger bot lease acquired"/
   return until(
@@ -58,7 +58,7 @@ beforeEach(async () => {
   )
 })
 
-test('the bot repeats one message if its worker is killed before recording it', {
+test('the bot repeats at most one message if its worker is killed before the message is recorded', {
   timeout: 120_000,
 }, async () => {
   const bot = await theBot()
@@ -83,14 +83,14 @@ test('the bot repeats one message if its worker is killed before recording it', 
   expect(scene.bot.broken).toMatchObject({ rate: 0, chat: 0 })
 })
 
-test('the bot processes an update once if its worker is killed before storing the offset', {
+test('the bot handles an update once if its worker is killed before its position is stored', {
   timeout: 120_000,
 }, async () => {
   const bot = await theBot()
   const client = ownerClient(scene.service.database.address)
   await client.connect()
   onTestFinished(() => client.end())
-  // The command waits here, after receiving the update and before storing the offset.
+  // The command blocks here, after it has received the update and before it stores the offset.
   await client.query('begin; lock table messenger_codes in access exclusive mode')
   scene.bot.says(CHAT, '/start')
   await until('the update is being taken', async () => {

@@ -1,4 +1,4 @@
-/** The setup of the webhook fault tests: twenty receivers, worker processes and a large number of events. */
+/** Sets up the webhook fault tests: twenty receivers, worker processes and a large number of events. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ import { type Account, BEHAVIOURS, type Question } from './receivers.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** `full` in `npm run chaos`. */
+    /** The size of the run. It is `full` in `npm run chaos`. */
     chaos: 'short' | 'full'
   }
 }
@@ -27,7 +27,7 @@ const LENGTHS = {
   full: { events: 10_000, kills: 10, restarts: 3 },
 }
 
-/** The numbers of events, of worker kills and of database restarts. */
+/** The numbers of events, worker kills and database restarts of the run. */
 export const { events: EVENTS, kills: KILLS, restarts: RESTARTS } = LENGTHS[inject('chaos')]
 /** Events per transaction. */
 const TOGETHER = 20
@@ -36,12 +36,12 @@ const PATIENCE_MS = 240_000
 export interface Scene {
   service: Service
   tenantId: number
-  /** Publishes events in transactions of several events. Continues through an outage of the database. */
+  /** Publishes events, several per transaction. Continues after an outage of the database. */
   publish(count: number): Promise<void>
   /** Counts the messages that the healthy receivers have accepted. */
   taken(): Promise<number>
   startWorker(): Promise<Command>
-  /** Waits until every event has reached every healthy receiver, and verifies that nothing is lost. */
+  /** Waits until every event has reached every healthy receiver, and checks that no event was lost. */
   settle(workers: readonly Command[]): Promise<void>
 }
 
@@ -132,13 +132,13 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
         healthy(accounts).map(() => ids.length),
       )
 
-      // Nothing is lost: each event has its delivery for each webhook, and none has failed.
+      // Checks that no event was lost: each event has a delivery for each webhook, and no delivery has failed.
       const kept = await database.sql<{ deliveries: number; failed: number }>(
         `select count(*) as deliveries, count(*) filter (where status = 'failed') as failed
          from webhook_deliveries where event = 'department.updated' group by webhook_id`,
       )
       expect(kept).toEqual(BEHAVIOURS.map(() => ({ deliveries: ids.length, failed: 0 })))
-      // Each completed delivery has a successful attempt.
+      // Checks that each completed delivery has a successful attempt.
       const [unproven] = await database.sql<{ count: number }>(
         `select count(*) as count from webhook_deliveries d where status = 'delivered'
            and not exists (select from webhook_attempts a where a.webhook_id = d.webhook_id
@@ -148,7 +148,7 @@ export async function openScene(database: TestDatabase): Promise<Scene> {
 
       for (const worker of workers) worker.signal('SIGTERM')
       for (const worker of workers) expect((await worker.ended).code).toBe(0)
-      // No lease is stuck: those of killed processes expire.
+      // Checks that all leases end, including those of killed processes, which expire.
       await until('no lease is left', async () => {
         const left = await database.sql(
           'select webhook_id from webhook_queues where leased_until > now()',

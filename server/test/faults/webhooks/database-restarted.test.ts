@@ -1,4 +1,4 @@
-/** Kills and restarts the database server while events flow: nothing is lost, and no lease is stuck. */
+/** Kills and restarts the database server while the workers deliver events. No event is lost, and every lease ends. */
 import { expect, inject, test } from 'vitest'
 import { migrate } from '../../../src/platform/schema/migrate.ts'
 import { databaseOn } from '../../support/database.ts'
@@ -8,7 +8,7 @@ import { silentLog } from '../../support/server-address.ts'
 import { until } from '../../support/until.ts'
 import { EVENTS, openScene, RESTARTS } from './chaos.ts'
 
-// Crashes its own server, so a run on the embedded server is enough.
+// The test crashes its own server, so one run with the embedded server is enough.
 test.skipIf('url' in inject('server'))(
   `${EVENTS} events for twenty receivers survive database crashes (${RESTARTS} of them)`,
   {

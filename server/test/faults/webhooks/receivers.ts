@@ -1,4 +1,4 @@
-/** Twenty receivers in a separate process, working and failing ones, that record what arrives. */
+/** Twenty receivers in a separate process. Some work and some fail, and all record the messages that arrive. */
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,19 +24,19 @@ export type Question = { about: 'missing'; ids: string[] } | { about: 'count' }
 export interface Account {
   /** Accepted requests, including repeated ones. */
   taken: number
-  /** Different messages among them. */
+  /** The number of different messages among the accepted requests. */
   distinct: number
-  /** The number of requested IDs that have not arrived. */
+  /** How many of the expected IDs have not arrived. */
   missing: number
-  /** Requests that did not verify, or differed from an earlier one about the same event. */
+  /** Requests that did not verify, and requests that differed from an earlier one for the same event. */
   wrong: string[]
 }
 
 interface Ledger {
   taken: number
-  /** By message ID: the event's number with the body's digest. */
+  /** The event's number and the body's digest, by message ID. */
   seen: Map<string, string>
-  /** By event: the message ID. */
+  /** The message ID, by event. */
   ids: Map<number, string>
   wrong: string[]
 }
@@ -87,7 +87,7 @@ function receive(verifier: Webhook, index: number): Server {
       note(verifier, ledger, request, body)
       answer(behaviour, request, response)
     })
-    // A killed sender leaves half a request behind.
+    // Ignores errors, because a sender that is killed leaves an incomplete request.
     request.on('error', () => undefined)
   })
 }
@@ -102,7 +102,7 @@ function tell(question: Question): Account[] {
 }
 
 if (import.meta.main) {
-  // A secret of this run, so that misdirected requests of another run do not verify.
+  // The secret is new in each run, so that requests from another run do not verify.
   const verifier = new Webhook(process.argv[2] ?? '')
   const ports = await Promise.all(
     BEHAVIOURS.map(async (behaviour, index) => {

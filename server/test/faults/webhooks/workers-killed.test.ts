@@ -1,4 +1,7 @@
-/** Kills worker processes with -9 at random while events flow: nothing is lost, and no lease is stuck. */
+/**
+ * Kills worker processes with SIGKILL at random times while they deliver events. No event is lost, and every lease
+ * ends.
+ */
 import { expect, test } from 'vitest'
 import { migratedDatabase } from '../../support/database.ts'
 import type { Command } from '../../support/process.ts'

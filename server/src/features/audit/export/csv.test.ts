@@ -36,11 +36,11 @@ describe('a line of CSV', () => {
     ['x\t@1', '"x\t\'@1"'],
     ['x;"=1;y', '"x;""\'=1;y"'],
     ['x\n=1', '"x\n\'=1"'],
-  ])('makes %j harmless', (value, cell) => {
+  ])('prevents a spreadsheet from executing %j', (value, cell) => {
     expect(csvLine([value])).toBe(`${cell}\r\n`)
   })
 
-  it.each(['a=b', 'a-b', 'anna@north.test', "'quoted"])('leaves %j alone', (value) => {
+  it.each(['a=b', 'a-b', 'anna@north.test', "'quoted"])('does not change %j', (value) => {
     expect(csvLine([value])).toBe(`${value}\r\n`)
   })
 })

@@ -4,7 +4,7 @@
 const STARTS_FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
 /**
  * Matches a position where a spreadsheet would start a new cell if it separates cells by semicolon or tab. Such a
- * spreadsheet ignores the quoting of RFC 4180, so quotes and line breaks may come before the formula.
+ * spreadsheet ignores the quoting of RFC 4180, so quotes and line breaks may precede the formula.
  */
 const STARTS_INNER_FORMULA = /([;\t\r\n][\s"']*)(?=[=+\-@＝＋－＠])/g
 

@@ -34,8 +34,8 @@ import { FORMATS } from './formats.ts'
 import { exportSlots } from './slots.ts'
 
 /**
- * The number of entries per page. Large enough to reduce transaction overhead, and small enough to stay far below the
- * time limit of a statement.
+ * The number of entries per page. It is large enough to reduce the overhead of transactions, and small enough to stay
+ * far below the time limit of a statement.
  */
 const PAGE_SIZE = 500
 
@@ -56,7 +56,10 @@ interface ExportedFile {
  */
 const REPLAYED_WITHIN_MS = 2_000
 
-/** Describes the entry that the replica must contain before the export can read from it. */
+/**
+ * Describes the entry about the start of the export. The replica must contain it before the export can read from the
+ * replica.
+ */
 const beginningAt = (start: store.EntryKey) => ({
   name: 'audit export',
   waitMs: REPLAYED_WITHIN_MS,
@@ -87,8 +90,8 @@ export function auditExports(deps: ExportDeps): AuditExports {
   const takeSlot = exportSlots()
 
   /**
-   * Writes a journal entry about the export. For the start, fails if the session has ended. The end is always
-   * journaled.
+   * Writes a journal entry about the export. Fails at the start of an export if the session has ended. The end is
+   * always journaled.
    * @returns the key of the journal entry
    */
   function journal(
@@ -124,7 +127,9 @@ export function auditExports(deps: ExportDeps): AuditExports {
     })
   }
 
-  /** Streams an export. Journals the start before sending the first byte, so that every export leaves an entry. */
+  /**
+   * Streams an export. Journals its start before sending the first byte, so that there is an entry for every export.
+   */
   async function* stream(exported: Export): AsyncGenerator<Buffer, void, undefined> {
     const { caller } = exported
     const release = takeSlot(caller.user_id)
@@ -178,7 +183,8 @@ export function auditExports(deps: ExportDeps): AuditExports {
       if (!isComplete)
         await canFail(journal(exported, 'aborted', entries), 'recording of an aborted export', log)
     }
-    // If this write fails, the stream is aborted. So every export that the client received completely has an entry.
+    // Aborts the stream if this write fails. Every export that the client has received completely therefore has an
+    // entry.
     await journal(exported, 'completed', entries)
   }
 

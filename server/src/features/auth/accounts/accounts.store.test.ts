@@ -43,7 +43,7 @@ beforeAll(async () => {
     )
 })
 
-/** Returns the tenants of the accounts that a sign-in tries, in the order of the tries. */
+/** Returns the tenants of the accounts that a sign-in tries, in that order. */
 async function found(email: string, tenant?: AskedTenant): Promise<(string | undefined)[]> {
   const now = new Date().toISOString()
   const asking = { email, network: '192.0.2.1', since: now, now, own: Buffer.alloc(32) }
@@ -51,7 +51,8 @@ async function found(email: string, tenant?: AskedTenant): Promise<(string | und
 }
 
 /**
- * Returns the tenants of the accounts with this address, in which the address is confirmed or unconfirmed as requested.
+ * Returns the tenants of the accounts with this address. `confirmed` selects the accounts whose address is confirmed or
+ * unconfirmed.
  */
 async function mailed(email: string, confirmed: boolean): Promise<(string | undefined)[]> {
   const find = (tx: TenantTx) => findAccounts(tx, email, undefined, { confirmed })
@@ -72,11 +73,11 @@ test.each([
   ['gone@clinic.test', 'gone', []],
   ['anna%', 'north', []],
   ['', 'north', []],
-])('finds "%s" at %s: %j', async (email, subdomain, expected) => {
+])('a sign-in finds the account "%s" at the tenant %s: %j', async (email, subdomain, expected) => {
   expect(await found(email, { subdomain })).toEqual(expected)
 })
 
-test('reads the tenant setting `require_totp`, but no other settings', async () => {
+test('a sign-in reads the tenant setting `require_totp`, but no other settings', async () => {
   await database.sql('update tenants set settings = $1 where subdomain = $2', [
     JSON.stringify({ require_totp: ['nurse'], notes: 'long'.repeat(10_000) }),
     'north',
@@ -89,7 +90,7 @@ test('reads the tenant setting `require_totp`, but no other settings', async () 
   expect(JSON.stringify(north).length).toBeLessThan(1_000)
 })
 
-describe('a search without a tenant', () => {
+describe('a search for accounts without a tenant', () => {
   test.each([
     ['anna@clinic.test', ['north']],
     ['both@clinic.test', ['north', 'south']],
@@ -98,11 +99,11 @@ describe('a search without a tenant', () => {
     ['blocked@clinic.test', ['north']],
     ['shut@clinic.test', ['closed']],
     ['gone@clinic.test', []],
-  ])('finds "%s": %j', async (email, expected) => {
+  ])('finds the accounts of "%s" at the tenants %j', async (email, expected) => {
     expect(await found(email)).toEqual(expected)
   })
 
-  test('keeps an older confirmed account ahead of newer accounts', async () => {
+  test('returns an older confirmed account before newer accounts', async () => {
     const email = 'owner@clinic.test'
     for (let made = 0; made < 3; made += 1) await add(email, await newTenant(), 'now()')
     const [owner] = await database.sql<{ id: number }>(
@@ -119,7 +120,7 @@ describe('a search without a tenant', () => {
     expect(await found(email)).toEqual(before)
   })
 
-  test('sorts demo accounts after real ones, and unconfirmed accounts last', async () => {
+  test('returns demo accounts after real ones, and unconfirmed accounts last', async () => {
     const email = 'late@clinic.test'
     const [stranger, demo, owner] = [
       await newTenant(),
@@ -135,7 +136,7 @@ describe('a search without a tenant', () => {
   })
 })
 
-test('finds an account without a tenant name if there is only one tenant', async () => {
+test('a sign-in finds an account without a tenant name if there is only one tenant', async () => {
   expect(await found('anna@clinic.test', 'only')).toEqual([])
   await database.sql(`update tenants set deleted_at = now() where subdomain <> 'north'`)
   expect(await found('anna@clinic.test', 'only')).toEqual(['north'])

@@ -23,7 +23,7 @@ export interface Account {
   tenant_name: string
   tenant_is_active: boolean
   is_demo: boolean
-  /** The tenant setting `require_totp`. Other settings are not loaded, because they can be large. */
+  /** The tenant setting `require_totp`. The query loads only this setting, because the settings can be large. */
   demanded: unknown
   /** The tenant setting `idle_minutes`; null if the tenant uses the default. */
   idle_setting: unknown
@@ -60,15 +60,15 @@ export const MAX_CANDIDATES = 3
 export type Candidate = Account & {
   /** True if the user recently used a session that was started from the caller's network. */
   is_known: boolean
-  /** The failed sign-ins counted for this account at the caller's network. */
+  /** The failed sign-ins that were counted for this account at the caller's network. */
   own: Tallied
 }
 
 /**
  * Finds the accounts with an e-mail address, in the order in which sign-in tries them. Accounts that may sign in come
  * first, then confirmed addresses, then accounts created by an administrator. Real clinics come before demos, and older
- * accounts before newer ones. So a stranger who later creates an account with the same address cannot displace the
- * owner's.
+ * accounts before newer ones. With this order, a stranger who later creates an account with the same address cannot
+ * displace the owner's account.
  * @param email folded (`lib/email.ts`)
  * @param tenant the requested tenant; undefined for all tenants
  */
@@ -89,8 +89,8 @@ function named(
 }
 
 /**
- * Finds the accounts with this address. Returns either accounts whose address is confirmed, or accounts that have a
- * password but an unconfirmed address.
+ * Finds the accounts with this address. `confirmed` selects accounts with a confirmed address, or accounts with a
+ * password and an unconfirmed address.
  * @param email folded (`lib/email.ts`)
  */
 export function findAccounts(
@@ -113,7 +113,10 @@ interface Asking {
   subdomain: string
   /** The network of the caller's IP address. */
   network: string
-  /** An account is known at the network if a session started there was used after this time (ISO 8601). */
+  /**
+   * A point in time (ISO 8601). An account is known at the network if a session that started there was used after this
+   * time.
+   */
   since: string
   now: string
   /** The key prefix of the failure counters for known accounts at this network. The account id follows the prefix. */
@@ -163,12 +166,12 @@ const accountOf = (tx: TenantTx, { id, tenant_id }: AccountKey) =>
 export const findAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
   accountOf(tx, user).executeTakeFirst()
 
-/** Finds an account like `findAccount`, and locks the row until the transaction ends. */
+/** Finds an account like `findAccount`. Locks its row until the transaction ends. */
 export const lockAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
   accountOf(tx, user).forUpdate('users').executeTakeFirst()
 
 /**
- * Makes the commit return before it is written to disk, so that the duration reveals nothing. A crash may lose the
+ * Makes the commit return before it is written to disk, so that its duration reveals nothing. A crash may lose the
  * commit.
  */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {

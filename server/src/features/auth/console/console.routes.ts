@@ -1,10 +1,12 @@
 /** The `/api/console/*` routes for the console's session and for the data of its sign-in page. */
 import Type from 'typebox'
-import { anyone } from '../../../platform/access/index.ts'
+import { anyone, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { Credentials } from '../auth.schema.ts'
 import { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import { SIGN_IN_REFUSALS } from '../sign-in/sign-in.routes.ts'
+import type { Confirmations } from './confirmation.service.ts'
+import { Confirmation, ConfirmationRequest } from './console.schema.ts'
 import type { ConsoleSessions } from './console.service.ts'
 import { type AskWelcome, Welcome } from './welcome.ts'
 
@@ -13,7 +15,11 @@ const NOTHING = Type.Object({})
 const OWN_PAGES =
   'Only pages of this service may call it: it requires `Sec-Fetch-Site: same-origin`, or an `Origin` of the service from browsers that do not send that header.'
 
-export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome): AnyOperation[] {
+export function consoleOperations(
+  console: ConsoleSessions,
+  confirmations: Confirmations,
+  welcome: AskWelcome,
+): AnyOperation[] {
   const common = { tag: 'Console', access: anyone, browserSession: true } as const
   return [
     operation({
@@ -65,6 +71,7 @@ export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome)
       example: { body: {} },
       handle: ({ origin, browserSession }) => console.signOut(browserSession(), origin),
     }),
+    confirmOperation(confirmations),
     operation({
       method: 'GET',
       path: '/api/console/welcome',
@@ -78,4 +85,29 @@ export function consoleOperations(console: ConsoleSessions, welcome: AskWelcome)
       handle: ({ host }) => welcome(host),
     }),
   ]
+}
+
+function confirmOperation({ confirm }: Confirmations): AnyOperation {
+  return operation({
+    method: 'POST',
+    path: '/api/console/session/confirm',
+    id: 'confirmConsoleSession',
+    summary: 'Confirm a session of the console',
+    description: `Checks the password of the caller again, and the code of their second factor if they have one. For 5 minutes, the console session can then perform acts that otherwise get 403 \`reauth_required\`. Wrong passwords count as in \`PUT /api/users/me/password\`. A missing code gets 401 \`totp_required\` and does not end the session. Other sessions do not need a confirmation and get 409. ${OWN_PAGES}`,
+    records: ['auth.session_confirmed'],
+    tag: 'Console',
+    access: signedIn,
+    onlyFromOwnPages: true,
+    body: ConfirmationRequest,
+    success: [200, Confirmation],
+    refusals: [
+      'wrong_password',
+      'wrong_code',
+      'totp_required',
+      'console_session_required',
+      'overloaded',
+    ],
+    example: { body: { password: 'a-Fine-Secret-3' } },
+    handle: ({ caller, body }) => confirm(caller, body),
+  })
 }

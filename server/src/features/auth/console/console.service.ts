@@ -41,7 +41,8 @@ export function consoleSessions(
       const { tokens, refresh } = sessions.consoleTokens(issued)
       browser.keep(refresh)
       if (browser.token) {
-        // A failure must not fail the sign-in, because the code of the second factor cannot be used again.
+        // A failure to end the previous session must not fail the sign-in, because the code of the second factor cannot
+        // be used again.
         const ending = sessions.signOutConsole(browser.token, origin)
         await canFail(ending, 'ending of the previous browser session', log)
       }
@@ -50,8 +51,8 @@ export function consoleSessions(
 
     async refresh(browser, origin) {
       if (!browser.token) return undefined
-      // Does not clear the cookie if the refresh fails. A late response could otherwise clear the cookie of a newer
-      // sign-in.
+      // Keeps the cookie if the refresh fails. The response could arrive after a newer sign-in and would then clear the
+      // cookie of that sign-in.
       const { tokens, refresh } = await sessions.refreshConsole(browser.token, origin)
       if (refresh !== browser.token) browser.keep(refresh)
       return tokens

@@ -1,6 +1,6 @@
-/** SQL queries for console sessions, which can be refreshed without rotating the refresh token. */
+/** SQL queries for console sessions. Such a session can be refreshed without rotating its refresh token. */
 import { sql } from 'kysely'
-import type { Origin } from '../../../platform/access/index.ts'
+import type { Caller, Origin } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../sessions/sessions.table.ts'
 
@@ -22,6 +22,34 @@ export function findConsoleToken(tx: TenantTx, hash: Buffer) {
     .where('sessions.is_console', '=', true)
     .where('sessions.ended_at', 'is', null)
     .executeTakeFirst()
+}
+
+/** Finds whether a live session is one of the console, and until when it is confirmed. */
+export function findConfirmation(tx: TenantTx, { tenant_id, user_id, session_id }: Caller) {
+  return tx.db
+    .selectFrom('sessions')
+    .select(['is_console', 'confirmed_until'])
+    .where('id', '=', session_id)
+    .where('tenant_id', '=', tenant_id)
+    .where('user_id', '=', user_id)
+    .where('ended_at', 'is', null)
+    .executeTakeFirst()
+}
+
+/** Marks the caller's console session as confirmed until a time. */
+export async function confirmSession(
+  tx: TenantTx,
+  { tenant_id, user_id, session_id }: Caller,
+  confirmed_until: string,
+): Promise<void> {
+  await tx.db
+    .updateTable('sessions')
+    .set({ confirmed_until })
+    .where('id', '=', session_id)
+    .where('tenant_id', '=', tenant_id)
+    .where('user_id', '=', user_id)
+    .where('is_console', '=', true)
+    .execute()
 }
 
 interface TokenUse extends Origin {

@@ -6,7 +6,7 @@ const DEFAULT_IDLE_MINUTES = 15
 
 /**
  * Returns the idle time in minutes after which a console session ends. Uses the default for invalid settings, because
- * earlier releases stored any value.
+ * earlier releases accepted any value.
  */
 export function idleMinutesOf(setting: unknown): number {
   const isValid =

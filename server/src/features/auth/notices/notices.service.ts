@@ -13,7 +13,7 @@ export type NotifyOwner = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
   news: News,
-  /** False if someone other than the owner may have entered the account's name. The mail then leaves the name out. */
+  /** False if someone other than the owner may have entered the name of the account. The mail then omits the name. */
   isNameTheirs?: boolean,
 ) => Promise<void>
 
@@ -48,8 +48,8 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
 }
 
 /**
- * Notifies applicants whether their registration was approved, in the transaction of the decision. For a refusal, call
- * it before deleting the account. Sends nothing to an unconfirmed address.
+ * Notifies applicants whether their registration was approved, in the transaction of the decision. To report a refusal,
+ * call this function before deleting the account. Sends nothing to an unconfirmed address.
  */
 export type NotifyApplicant = (
   tx: TenantTx,

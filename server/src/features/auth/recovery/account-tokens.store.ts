@@ -12,7 +12,7 @@ export interface NewAccountToken {
   expires_at: string
 }
 
-/** Stores a token. Replaces the user's previous token for the same purpose. */
+/** Stores a token. The user's previous token for the same purpose is replaced. */
 export async function replaceToken(tx: TenantTx, token: NewAccountToken): Promise<void> {
   const { token_hash, email, expires_at } = token
   await tx.db

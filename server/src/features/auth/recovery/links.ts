@@ -26,11 +26,11 @@ const LIFE: Record<TokenPurpose, number> = {
 }
 
 /**
- * Limits the mails to one mailbox. Counts only mails that are actually sent, so that requests without a mail cannot use
- * up the owner's limit.
+ * Limits the mails to one mailbox. Counts only mails that are really sent, so that requests for unknown accounts cannot
+ * use up the owner's limit.
  */
 const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
-/** Limits link requests from one network, counted for all recipients together. */
+/** Limits the link requests from one network. Counts the requests for all recipients together. */
 const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
 
 /** A request for a link. Only the background job checks whether the account exists. */
@@ -47,7 +47,7 @@ const LINK_JOB: JobKind<LinkJob> = jobKind<LinkJob>('auth.send-link', {
   retryDelaySeconds: 5,
   retryBackoff: true,
   expireInSeconds: 60,
-  // No retries, because a late retry would replace a link that the user has requested in the meantime.
+  // Does not retry, because a late retry would replace a link that the user has requested since then.
 })
 
 interface LinksDeps {
@@ -60,7 +60,7 @@ interface LinksDeps {
 }
 
 export interface Links {
-  /** Queues a job that sends the link. The duration and the result do not depend on whether the account exists. */
+  /** Queues a job that sends the link. The duration and the result are the same whether or not the account exists. */
   requestLink(asked: Omit<LinkJob, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
   /**
    * Counts a confirmation mail against the limit of the mailbox. Returns false if the limit is reached. The limit
@@ -68,7 +68,7 @@ export interface Links {
    */
   takeVerification(email: string): Promise<boolean>
   /**
-   * Counts an invitation against the limit of the mailbox.
+   * Counts an invitation against the limit of its mailbox.
    * @throws Problem 429 after too many invitations
    */
   countInvitation(email: string): Promise<void>
@@ -92,7 +92,7 @@ export function sendingLinks(deps: LinksDeps): Links {
     const { page, compose, action } = KINDS[purpose]
     // Browsers do not send the part after `#` to a server, so the token never appears in a log (ASVS 14.2.1).
     const url = `${deps.publicUrl}${page}#token=${encodeURIComponent(token.text)}`
-    // Leaves out the name of an unconfirmed account, because a stranger may have registered the address.
+    // Omits the name of an unconfirmed account, because a stranger may have registered the address.
     const name = account.email_verified ? account.full_name : null
     const message = compose({ name, clinic: account.tenant_name, url })
     await mailer.send(tx, { to: account.email, ...message })

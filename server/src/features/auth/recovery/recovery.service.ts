@@ -53,8 +53,8 @@ export interface Recovery extends Links {
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
-   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. A stranger may
-   * have registered the account if its address is unconfirmed and no administrator entered it. In that case, also
+   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. If the address
+   * was unconfirmed and no administrator had entered it, a stranger may have registered the account. In that case also
    * removes the second factor and the linked chat.
    * @throws Problem 400 if the link is no longer valid
    */
@@ -100,7 +100,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       const key = owner && { id: owner.user_id, tenant_id: token.tenantId }
       const account = key && (await accounts.lockAccount(tx, key))
       const used = account && (await store.consumeToken(tx, purposes, token.hash, isoAt(clock)))
-      // Rejects a link that was mailed to a previous address, because it does not prove ownership of the current
+      // Rejects a link that was mailed to a previous address. Such a link does not prove that the user owns the current
       // address.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
@@ -140,7 +140,10 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     })
   }
 
-  /** Marks the address as confirmed, because the caller received a mail there. Journals only the first confirmation. */
+  /**
+   * Marks the address as confirmed, because the caller has received a mail at the address. Journals only the first
+   * confirmation.
+   */
   async function addressShown(
     tx: TenantTx,
     account: accounts.Account,

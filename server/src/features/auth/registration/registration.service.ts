@@ -24,10 +24,14 @@ import type { AskTenant } from '../sign-in/asked-tenant.ts'
 import type { Registration } from './registration.schema.ts'
 
 /**
- * Limits registrations from one site. Enough for a clinic's first day, but too few to test a list of e-mail addresses.
+ * Limits registrations from one site. The limit allows a clinic's first day, but not the testing of a list of e-mail
+ * addresses.
  */
 const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
-/** Limits registrations that fail because the address has an account, since such an error reveals the account. */
+/**
+ * Limits registrations that fail because the address already has an account. This error reveals that the account
+ * exists.
+ */
 const TAKEN_BY_ADDRESS: ThrottleRule = { name: 'register taken', free: 5, first: 10, longest: 900 }
 
 export const OFFERED_ROLES = ['doctor', 'nurse', 'receptionist'] as const
@@ -41,7 +45,7 @@ export interface RegistrationDeps {
 }
 
 export interface AccountRegistrations {
-  /** Calls `refuse` for a department that the tenant does not have. */
+  /** Checks the department. Calls `refuse` if the tenant does not have it. */
   checkReferences(input: Partial<Registration>, host: string, refuse: Refuse): Promise<void>
   /**
    * Registers an account.
@@ -103,7 +107,7 @@ export function registrationService(deps: RegistrationDeps): AccountRegistration
   return {
     async checkReferences({ subdomain, department_id }, host, refuse) {
       const tenant = await findTenant(deps.askTenant(subdomain, host))
-      // Does not reveal the departments of a tenant that accepts no registrations.
+      // Checks no department if the tenant accepts no registrations, so that its departments are not revealed.
       if (!tenant?.is_active || modeOf(tenant) === 'closed') return
       const issue = await db.inTenant(
         tenant.id,
@@ -143,8 +147,8 @@ function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
 }
 
 /**
- * Runs the cheap checks before the expensive password hash. Checks the department first, so that an invalid department
- * hides whether the address has an account.
+ * Runs the cheap checks before the expensive password hash. Checks the department first. A request with an invalid
+ * department therefore does not reveal whether the address has an account.
  * @throws InvalidInput for an unknown department, Problem 409 if the address has an account
  */
 async function requireFree(

@@ -35,9 +35,12 @@ describe('a time-based code', () => {
     [59, 37037036],
     [60, null],
     [90, null],
-  ])('is valid one step early or late: %i s after its start it matches step %s', (later, step) => {
-    expect(stepOf(SECRET, '081804', (37037036 * 30 + later) * 1000)).toBe(step)
-  })
+  ])(
+    'is valid one step early or late: %i s after the start of its step it matches step %s',
+    (later, step) => {
+      expect(stepOf(SECRET, '081804', (37037036 * 30 + later) * 1000)).toBe(step)
+    },
+  )
 
   test.each([
     '081 804',

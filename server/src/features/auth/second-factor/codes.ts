@@ -3,7 +3,10 @@ import { createHash, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { typedCode } from '../../../lib/pasted.ts'
 
-/** The length of a time step in seconds. Codes of the previous and the next step are accepted too (RFC 6238 §5.2). */
+/**
+ * The length of a time step in seconds. The service also accepts the codes of the previous and the next step (RFC 6238
+ * §5.2).
+ */
 const PERIOD = 30
 const WINDOW = 1
 const SECRET_BYTES = 20

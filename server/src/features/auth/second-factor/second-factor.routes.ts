@@ -82,6 +82,7 @@ export function secondFactorOperations(secondFactor: SecondFactor): AnyOperation
         'Removes the second factor of a user who has lost it, and ends their sessions. The user is notified by mail.',
       records: ['auth.totp_disabled'],
       access: admins,
+      isFinal: true,
       params: UserPath,
       success: [204, null],
       refusals: ['not_found', 'superadmin_required', 'own_account'],

@@ -40,7 +40,8 @@ export const SECOND_FACTORS: SealedTable = {
 const totpSecretPlace = (userId: number): SealedPlace =>
   placeIn(SECOND_FACTORS, 'sealed_secret', userId)
 
-const BY_USER: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
+/** Limits how often a signed-in user may guess codes of their own factor. */
+export const CODE_GUESSES: ThrottleRule = { name: 'totp', free: 5, first: 5, longest: 900 }
 
 /** The time after a sign-in during which a user who must enrol a second factor can do so without the password. */
 const FRESH_FOR = 10 * MINUTE
@@ -75,7 +76,10 @@ export interface SecondFactor {
   disable(caller: Caller, password: string): Promise<void>
   /** Removes the factor of another user, for example after a lost phone, and ends the user's sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
-  /** Removes a factor that a stranger may have enrolled. The caller must end the sessions. Sends no notice. */
+  /**
+   * Removes a factor that a stranger may have enrolled. Ends no sessions and sends no notice. The caller must end the
+   * sessions.
+   */
   disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }): Promise<unknown>
   /**
    * Verifies a time-based or recovery code at sign-in and uses it up. Returns whether the code was valid. Each code
@@ -103,8 +107,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   }
 
   /**
-   * Locks the caller's account, then checks that the session has not ended. A block and a new password take the same
-   * lock, so they cannot end the session in between.
+   * Locks the caller's account, then checks that the session has not ended. Blocking the user and changing the password
+   * take the same lock, so neither can end the session after this check.
    * @throws Problem 401 if the session has ended
    */
   async function lockOwnAccount(tx: TenantTx, caller: Caller): Promise<void> {
@@ -129,7 +133,10 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     return append(tx, actor, journalEntry(action, 'user', user))
   }
 
-  /** Deletes a user's factor. Returns whether it was confirmed or only offered; undefined if the user had none. */
+  /**
+   * Deletes a user's factor. Returns whether the factor was confirmed or only offered. Returns undefined if the user
+   * had none.
+   */
   async function disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }) {
     const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
     if (removed) await record(tx, actor, user, 'auth.totp_disabled')
@@ -173,7 +180,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     },
 
     enable: (caller, code) =>
-      deps.throttle.guess([{ rule: BY_USER, of: String(caller.user_id) }], () =>
+      deps.throttle.guess([{ rule: CODE_GUESSES, of: String(caller.user_id) }], () =>
         db.inTenant(caller.tenant_id, async (tx) => {
           await lockOwnAccount(tx, caller)
           const factor = await store.lockFactor(tx, caller.user_id)
@@ -183,7 +190,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
           const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode)
           const hashes = codes.map((recovery) => hashRecoveryCode(caller.user_id, recovery))
           await store.confirmSecondFactor(tx, keys(caller), isoAt(clock), hashes)
-          // Ends the user's other sessions, because they were started with the password alone.
+          // Ends the user's other sessions, because they were started with only the password.
           const { user_id: userId, tenant_id: tenantId, session_id: except } = caller
           await deps.sessions.end(tx, { tenantId, userId, except }, 'factor_enabled')
           const user = { id: userId, tenant_id: tenantId }

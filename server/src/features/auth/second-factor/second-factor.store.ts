@@ -40,8 +40,8 @@ export async function offerSecret(
 }
 
 /**
- * Records that a time step was used. Returns false if the same or a later step was used before. Of two concurrent uses
- * of one code, only one succeeds.
+ * Records that a time step was used. Returns false if the same or a later step was used before. If two callers use one
+ * code at the same time, only one succeeds.
  */
 export async function takeStep(tx: TenantTx, userId: number, step: number): Promise<boolean> {
   const result = await tx.db
@@ -81,8 +81,8 @@ export async function confirmSecondFactor(
 }
 
 /**
- * Deletes a user's factor and recovery codes. Returns whether the factor was confirmed or only offered; undefined if
- * the user had none.
+ * Deletes a user's factor and recovery codes. Returns whether the factor was confirmed or only offered. Returns
+ * undefined if the user had none.
  */
 export async function remove(
   tx: TenantTx,

@@ -23,7 +23,7 @@ export const SECOND_FACTOR_TABLES = {
   recovery_codes: 'merged',
 } as const satisfies RestoreRules
 
-/** Recovery codes and time steps that were used after the backup stay used after a restore. */
+/** A restore does not reset recovery codes and time steps that were used after the backup. */
 export const SECOND_FACTOR_COLUMNS = {
   second_factors: {
     data: ['user_id', 'tenant_id', 'sealed_secret', 'confirmed_at', 'last_step', 'created_at'],

@@ -6,7 +6,7 @@ import { type EntryRow, insertion, JOURNAL_TOPIC } from '../../../platform/journ
 import { type SigningIn, signingIn } from '../../users/index.ts'
 import type { NewSession } from './sessions.store.ts'
 
-/** The state of the user when found. The statement starts no session if this state has changed. */
+/** The state of the user at the time of the lookup. The statement starts no session if the state has changed since. */
 interface Found {
   password_hash: string
   /** The user's role, which determines how long the session may last. */
@@ -15,7 +15,7 @@ interface Found {
 
 type Admission = Omit<NewSession, 'id'> & Found & SigningIn & EntryRow & { session_id: string }
 
-/** Fields of the user that may have changed between finding the user and starting the session. */
+/** Fields of the user that may have changed between the lookup and the start of the session. */
 export interface Admitted {
   full_name: string
   must_change_password: boolean
@@ -26,7 +26,7 @@ const OF_USER: Partial<Record<keyof EntryRow, RawBuilder<unknown>>> = {
   user_id: sql.ref('signed_in.id'),
 }
 
-/** The number of live sessions below which a user stays under the limit, even with several concurrent sign-ins. */
+/** A user with fewer live sessions than this stays below the limit, even if several sign-ins run at the same time. */
 const FEW_SESSIONS = sql.lit(25)
 
 const admission = statement<Admission>((value) => {

@@ -30,7 +30,7 @@ export async function endUserSessions(
   reason: string,
 ): Promise<number> {
   const ended = await endSessions(tx, which, isoAt(clock), reason)
-  // Sends one topic for all sessions of the user, because a notification is limited to 8000 bytes.
+  // Sends one topic for all sessions of the user, because a notification can have at most 8000 bytes.
   tx.invalidate(which.sessionId ? `session:${which.sessionId}` : `user:${which.userId}`)
   return ended
 }

@@ -1,7 +1,7 @@
 /**
- * Caches when users last signed in, for their own profile. This time is not part of the session state, because every
- * sign-in would then notify all nodes. A cached time expires after almost a second. The node that handles a sign-in
- * forgets the time immediately.
+ * Caches when users last signed in, for their own profile. The time is not part of the session state, because then
+ * every sign-in would have to notify all nodes. A cached time expires after almost a second. The node that handles a
+ * sign-in drops its cached time immediately.
  */
 import { LRUCache } from 'lru-cache'
 import { flights } from '../../../lib/shared-loads.ts'
@@ -10,7 +10,8 @@ import { findLastLogin } from './sessions.store.ts'
 
 const MAX_CACHED = 20_000
 /**
- * Equals the time for which a node trusts cached session states after losing contact with the database (decision 0004).
+ * The same as the time for which a node trusts cached session states after it has lost contact with the database
+ * (decision 0004).
  */
 const BELIEVED_MS = 900
 

@@ -26,14 +26,14 @@ import type { TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
 /**
- * The time after a rotation in which the old refresh token still returns the same new token. Needed for a second tab or
- * a lost response.
+ * How long after a rotation the old refresh token still returns the same new token. A second tab, or a client that
+ * missed the response, needs this.
  */
 const GRACE_MS = 10 * SECOND
 /**
- * The minimum time between two rotations of a console refresh token. During this time, the previous token returns the
- * same response. A browser that missed a response still sends the old cookie, and tabs opened simultaneously all send
- * the same cookie.
+ * The minimum time between two rotations of a console refresh token. During this time the previous token returns the
+ * same response. This serves browsers that missed a response and still send the old cookie, and several tabs that send
+ * the same cookie at once.
  */
 export const CONSOLE_ROTATION_MS = MINUTE
 /** The maximum number of remembered refresh tokens that may not be used yet. */
@@ -44,7 +44,7 @@ export interface RenewalDeps {
   clock: Clock
   states: SessionStates
   access: AccessTokens
-  /** Limits the rotations of one session on this node, because each rotation adds a permanent journal entry. */
+  /** Limits the rotations of one session on this node. Each rotation adds a permanent journal entry. */
   rotations: RateLimiter
 }
 
@@ -69,8 +69,8 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
 
   /**
-   * Counts a rotation of the session. The session of a token is known only after its rotation, so a client above the
-   * limit must wait before using the new token. The new token stays valid.
+   * Counts a rotation of the session. The service knows the session of a token only after the rotation. A client above
+   * the limit must therefore wait before it uses the new token. The new token stays valid.
    */
   async function countRotation(sessionId: string, successor: OpaqueToken): Promise<void> {
     const waitMs = await rotations(sessionId)
@@ -128,7 +128,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     return continued(repeated.sessionId, repeated.refresh, isConsole)
   }
 
-  /** Ends the session of a stolen token, because the thief and the owner cannot be told apart. */
+  /** Ends the session of a stolen token, because the service cannot distinguish the thief from the owner. */
   async function endStolen(
     tx: TenantTx,
     stolen: { tenantId: number; session_id: string; user_id: number },

@@ -1,6 +1,6 @@
-/** Tests that session states are cached until a change of the session, its user or its tenant. */
+/** Tests that a session state stays cached until the session, its user or its tenant changes. */
 import { describe, expect, test } from 'vitest'
-import { hearing } from '../../../../test/support/hearing.ts'
+import { hearing } from '../../../../test/support/change-notifications.ts'
 import type { Scopes, TenantTx, Topic } from '../../../platform/db/index.ts'
 import { sessionStates } from './session-states.ts'
 import type { SessionState } from './sessions.store.ts'
@@ -35,14 +35,14 @@ async function holding(state = stateOf('Before')) {
   return made
 }
 
-describe('a session that was read', () => {
-  test('is returned from the cache afterwards', async () => {
+describe('the session cache', () => {
+  test('returns a session that was read before', async () => {
     const { states, reads } = await holding()
     expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Before' } })
     expect(reads).toHaveLength(1)
   })
 
-  test('is read once for concurrent callers', async () => {
+  test('reads a session once for concurrent callers', async () => {
     const { states, reads } = controlled()
     const asked = [states.get(TENANT, JTI), states.get(TENANT, JTI), states.get(TENANT, JTI)]
     expect(reads).toHaveLength(1)
@@ -50,7 +50,7 @@ describe('a session that was read', () => {
     expect(new Set(await Promise.all(asked)).size).toBe(1)
   })
 
-  test('is not returned for another tenant', async () => {
+  test('does not return a session for another tenant', async () => {
     const { states, reads } = await holding()
     const asked = states.get(TENANT + 1, JTI)
     expect(reads).toHaveLength(2)
@@ -58,7 +58,7 @@ describe('a session that was read', () => {
     expect(await asked).toBeUndefined()
   })
 
-  test('is read again if it had ended, because only live sessions are cached', async () => {
+  test('reads an ended session again, because only live sessions are cached', async () => {
     const { states, reads } = controlled()
     const asked = states.get(TENANT, JTI)
     reads[0]?.(undefined)
@@ -67,7 +67,7 @@ describe('a session that was read', () => {
     expect(reads).toHaveLength(2)
   })
 
-  test('is read again after a failed read', async () => {
+  test('reads a session again after a failed read', async () => {
     const { changes } = hearing()
     let reads = 0
     const db = {
@@ -133,10 +133,10 @@ describe('a cached session', () => {
 
 describe('a read that overlaps with a change', () => {
   test.each<[string, (made: ReturnType<typeof controlled>) => void]>([
-    ['a topic', ({ changes }) => changes.invalidate([`session:${JTI}`])],
-    ['a topic of its user', ({ changes }) => changes.invalidate(['user:5'])],
-    ['what was missed', ({ missed }) => missed()],
-  ])('is not cached (%s)', async (_, overtake) => {
+    ['the topic of the session', ({ changes }) => changes.invalidate([`session:${JTI}`])],
+    ['the topic of its user', ({ changes }) => changes.invalidate(['user:5'])],
+    ['a report of missed notifications', ({ missed }) => missed()],
+  ])('is not cached if the change is announced by %s', async (_, overtake) => {
     const made = controlled()
     const early = made.states.get(TENANT, JTI)
     overtake(made)
@@ -148,7 +148,7 @@ describe('a read that overlaps with a change', () => {
     expect(await late).toBeUndefined()
   })
 
-  test('is not returned to callers who ask after the change', async () => {
+  test('is not returned to callers that ask after the change', async () => {
     const { states, reads, changes } = controlled()
     const early = states.get(TENANT, JTI)
     changes.invalidate(['user:5'])
@@ -162,7 +162,7 @@ describe('a read that overlaps with a change', () => {
   })
 })
 
-test('caches a read despite notifications of journal entries and due jobs', async () => {
+test('the session cache stores a session that is read during notifications of journal entries and due jobs', async () => {
   const { states, reads, changes } = controlled()
   const asked = [states.get(TENANT, JTI)]
   for (const topic of ['journal', 'due', 'due:5'] as const) {
@@ -175,8 +175,8 @@ test('caches a read despite notifications of journal entries and due jobs', asyn
   expect(states.get(TENANT, JTI)).toMatchObject({ profile: { full_name: 'Once' } })
 })
 
-describe('while notifications may be missed', () => {
-  test('reads the session for every caller instead of using the cache', async () => {
+describe('the session cache, while notifications may be missed,', () => {
+  test('reads the session from the database for every caller', async () => {
     const { states, reads, heard } = await holding()
     heard.trusted = false
     const asked = [states.get(TENANT, JTI), states.get(TENANT, JTI)]
@@ -187,7 +187,7 @@ describe('while notifications may be missed', () => {
     expect(await asked[1]).toMatchObject({ profile: { full_name: 'After' } })
   })
 
-  test('does not cache a session that was read', async () => {
+  test('does not store a session that was read', async () => {
     const { states, reads, heard, missed } = controlled()
     heard.trusted = false
     const asked = states.get(TENANT, JTI)

@@ -1,5 +1,5 @@
 /**
- * Caches the state of live sessions in memory (decision 0004), so that most requests need no database query for the
+ * Caches the states of live sessions in memory (decision 0004). Most requests then need no database query for the
  * session.
  */
 import {

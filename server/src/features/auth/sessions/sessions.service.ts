@@ -31,7 +31,7 @@ export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
 }
 
-/** The account for which a session starts. */
+/** The account whose session starts. */
 type Entering = IssuedSession['user'] & {
   email: string
   is_demo: boolean
@@ -48,7 +48,8 @@ export interface Sessions extends Renewal, SignOut {
   ): Promise<IssuedSession>
   /**
    * Records the sign-in and starts a session for a user without a second factor, in one round trip. Returns undefined
-   * and changes nothing if the user has changed, or if the user has so many sessions that the oldest may have to end.
+   * and changes nothing if the user has changed, or if the user has so many sessions that the oldest one may have to
+   * end.
    */
   admit(
     account: Entering & { password_hash: string; demanded: unknown },
@@ -64,7 +65,9 @@ export interface Sessions extends Renewal, SignOut {
   /** Returns whether the caller's session started within the last `ms` milliseconds. */
   isStartedWithin(caller: Caller, ms: number): Promise<boolean>
   list(caller: Caller): Promise<Session[]>
-  /** Ends all sessions of a user or tenant after an event such as a block, a changed role or a deleted tenant. */
+  /**
+   * Ends all sessions of a user or tenant, for example after a block, a change of role or the deletion of the tenant.
+   */
   end(tx: TenantTx, which: Omit<store.Which, 'sessionId'>, reason: string): Promise<void>
 }
 
@@ -144,7 +147,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       const claims = access.verify(token)
       const check = (known: AccessClaims) => {
         const state = states.get(known.tenantId, known.jti)
-        // The promise is awaited exactly once, so a failed read fails only this request.
+        // Awaits the promise exactly once, so that a failed read fails only this request.
         return state instanceof Promise
           ? state.then((found) => identityOf(known, found, clock.now()))
           : identityOf(known, state, clock.now())
@@ -187,7 +190,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
   }
 }
 
-/** Returns the response data of a session. Marks the session with which the caller sent the request. */
+/** Returns the response data of a session. Marks the session that the caller's own request used. */
 export const sessionFor = (
   caller: Caller,
   { id, created_at, ...shown }: store.ListedSession,
@@ -198,7 +201,7 @@ export const sessionFor = (
   current: id === caller.session_id,
 })
 
-/** Returns the data of an account that the token response of its session contains. */
+/** Returns the account data for the token response of its session. */
 const issuedOf = (account: Entering) => ({
   user: account,
   isDemo: account.is_demo,

@@ -18,7 +18,7 @@ export interface SessionState {
   ends_at: number
 }
 
-/** Selects the session, provided that it has not ended and that its user and tenant are active. */
+/** Selects the session if it has not ended and its user and tenant are active. */
 const living = (tx: TenantTx, id: string) =>
   tx.db
     .selectFrom('sessions')
@@ -67,7 +67,7 @@ export async function findSessionState(
 }
 
 /**
- * Returns whether the caller's session is live and the caller's role unchanged. Sends the query without waiting for
+ * Returns whether the caller's session is live and the caller's role is unchanged. Sends the query without waiting for
  * earlier queries of the transaction.
  */
 export async function isSignedIn(tx: TenantTx, caller: Caller): Promise<boolean> {
@@ -179,8 +179,8 @@ const rotation = statement<TokenRotation & EntryRow>((value) => {
 })
 
 /**
- * Marks a refresh token as used, stores its successor and writes the journal entry, all in one statement. Of several
- * concurrent calls with one token, only one succeeds. The others return undefined and change nothing.
+ * Marks a refresh token as used, stores its successor and writes the journal entry, all in one statement. If several
+ * calls use the same token at the same time, only one succeeds. The others return undefined and change nothing.
  */
 export async function rotateRefreshToken(
   db: Scopes,
@@ -213,7 +213,7 @@ export async function findRefreshToken(tx: TenantTx, hash: Buffer) {
     .executeTakeFirst()
 }
 
-/** Selects live sessions: all of a tenant, all of a user, a single session, or all except one. */
+/** Selects live sessions: all of a tenant, all of a user, all of a user except one, or a single session. */
 export interface Which {
   tenantId: number
   userId?: number
@@ -250,8 +250,8 @@ export async function endEverySession(tx: TenantTx, now: string, reason: string)
 }
 
 /**
- * Ends a user's live sessions, except `except` and the latest `kept` of the others. Returns the ids of the ended
- * sessions. The calling sign-in has locked the user's row, so concurrent sign-ins run one after the other.
+ * Ends a user's live sessions, except the session `except` and the latest `kept` other sessions. Returns the ids of the
+ * ended sessions. The caller must have locked the user's row, so that concurrent sign-ins run one after the other.
  */
 export async function endOldest(
   tx: TenantTx,

@@ -12,6 +12,7 @@ export interface SessionsTable {
   last_used_at: string
   idle_seconds: number
   is_console: Generated<boolean>
+  confirmed_until: string | null
   expires_at: string
   absolute_expires_at: string
   ended_at: string | null
@@ -29,7 +30,7 @@ export interface RefreshTokensTable {
 }
 
 export const SESSION_TABLES = {
-  // A restore ends the current sessions but keeps their rows, which show from which networks a user is known.
+  // A restore ends the current sessions. It keeps their rows, because they show the networks at which a user is known.
   sessions: 'closed',
   refresh_tokens: 'ended',
 } as const satisfies RestoreRules

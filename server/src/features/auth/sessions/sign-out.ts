@@ -64,7 +64,7 @@ export function signingOut(db: Scopes, clock: Clock): SignOut {
         // A client that signed in twice may send the refresh token of its other session. That session ends as well.
         const other = refresh_token ? await sessionOf(tx, caller, refresh_token) : undefined
         const ending = new Set([caller.session_id, other ?? caller.session_id])
-        // Ends the sessions in the order of their ids, to prevent a deadlock between two concurrent sign-outs.
+        // Ends the sessions in the order of their ids, so that two concurrent sign-outs cannot deadlock.
         for (const sessionId of [...ending].sort())
           await endOwn(tx, { ...own, sessionId }, actor, 'auth.logout')
       }),

@@ -1,4 +1,4 @@
-/** Tests which tenant's subdomain a host name contains. */
+/** Tests how the subdomain of a tenant is found in a host name. */
 import { expect, test } from 'vitest'
 import { subdomainOf } from './asked-tenant.ts'
 
@@ -18,6 +18,6 @@ test.each([
   ['127.0.0.1', undefined],
   ['[::1]:8080', undefined],
   ['', undefined],
-])('maps the host "%s" to %s', (host, subdomain) => {
+])('a sign-in finds the subdomain of the host "%s": %s', (host, subdomain) => {
   expect(subdomainOf(host, 'clinic.example')).toBe(subdomain)
 })

@@ -25,7 +25,7 @@ export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenan
 
 /**
  * Returns the subdomain in a host name: `demo` for `demo.clinic.example` if the service is at `clinic.example`. Returns
- * undefined for other hosts and for reserved names such as `www`, which no tenant can use.
+ * undefined for other hosts, and for reserved names such as `www` that no tenant can have.
  */
 export function subdomainOf(host: string, publicHost: string): string | undefined {
   const name = host.replace(/:\d+$/, '').toLowerCase()

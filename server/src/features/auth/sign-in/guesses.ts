@@ -1,11 +1,12 @@
 /**
  * Counts wrong passwords and decides which callers have to wait because of them.
  *
- * The response to a wrong password (401, or 429 with a wait) depends only on the counters of the typed address and of
- * the caller's network. An account that is known at this network also has a counter of its own, which the caller cannot
- * observe. While other callers have to wait, the right password of a known account still succeeds. A wrong password
- * gets the same response as for everybody else. So neither a stranger nor a guest behind the same IP address can lock
- * out an owner, and nobody learns whether an account exists. ADR 0010 describes what a full queue can still reveal.
+ * The response to a wrong password is 401, or 429 with a wait. It depends only on two counters: that of the typed
+ * address, and that of the caller's network. An account is known at a network from which its owner has signed in. A
+ * known account also has a counter of its own, which the caller cannot observe. While other callers have to wait, the
+ * right password of a known account still succeeds. A wrong password gets the same response as for all other callers.
+ * Therefore neither a stranger nor a guest behind the same IP address can lock out an owner, and no caller learns
+ * whether an account exists. ADR 0010 describes what a full queue can still reveal.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { keyedQueue } from '../../../lib/keyed-queue.ts'
@@ -24,7 +25,7 @@ import * as accounts from '../accounts/accounts.store.ts'
 
 /**
  * Allows five wrong guesses per address. Each further guess doubles the wait, up to 15 minutes. Counts an address
- * across all tenants, so that an attacker gains no extra guesses by changing the tenant.
+ * across all tenants, so that naming another tenant gives no additional guesses.
  */
 const BY_EMAIL: ThrottleRule = {
   name: 'sign-in',
@@ -33,7 +34,10 @@ const BY_EMAIL: ThrottleRule = {
   longest: 900,
   oneByOne: true,
 }
-/** Allows more wrong guesses per network and a shorter wait, because a whole clinic may share one network. */
+/**
+ * Allows more wrong guesses per network and a shorter wait than per address, because a whole clinic may share one
+ * network.
+ */
 const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
 /**
  * Counts all networks of one customer together (an IPv6 /48), because an attacker can change the /64 with each guess.
@@ -41,7 +45,7 @@ const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, lon
 const BY_SITE: ThrottleRule = { name: 'sign-in from site', free: 40, first: 2, longest: 60 }
 /** Counts wrong guesses for an account at a network where the account is known. */
 const BY_KNOWN_PAIR: ThrottleRule = { name: 'sign-in known', free: 5, first: 5, longest: 900 }
-/** Counts the guesses that a known account is allowed while all other callers have to wait. */
+/** Counts the guesses at a known account that are allowed while all other callers have to wait. */
 const WHILE_OTHERS_WAIT: ThrottleRule = { ...BY_KNOWN_PAIR, free: 3 }
 /** How long a network stays known after the last use of a session that the user started there. */
 const KNOWN_FOR = 30 * DAY
@@ -56,35 +60,41 @@ export interface SignInRequest {
 }
 
 /**
- * An account whose password is checked. Undefined if there is no account or if it has to wait; the check then takes the
- * same time.
+ * An account whose password is checked. Undefined if there is no account, or if the account has to wait. The check
+ * takes the same time in every case.
  */
 export type SignInPlace = (Omit<accounts.Candidate, 'own'> & { own: GuessCounts }) | undefined
 
 export interface Guess {
-  /** The accounts to check. Their number depends only on the request, so that every response takes the same time. */
+  /**
+   * The accounts to check. Their number depends only on the request, so that the time of the response reveals nothing.
+   */
   places: readonly SignInPlace[]
   /** The wait in milliseconds that the response to a wrong guess contains. */
   wait: number
-  /** The party that this guess counts for in the hashing queue, where the parties take turns. */
+  /** The party to which this guess belongs. Parties take turns in the hashing queue. */
   party: string
 }
 
 /**
- * A placeholder in a full queue that hides that a known account's guess bypasses the queue. Checks no real password.
+ * A placeholder that is sent to a full queue when a known account's guess bypasses the queue. It hides the bypass. No
+ * password is checked for it.
  */
 interface Decoy {
-  /** Resolves when the decoy's turn ends: to the queue's error if the queue rejected the decoy, else to undefined. */
+  /**
+   * Resolves when the decoy's turn has ended. Resolves to the queue's error if the queue rejected the decoy, otherwise
+   * to undefined.
+   */
   turnedAway: Promise<unknown>
-  /** Makes the decoy skip its password check. */
+  /** Makes the decoy leave the queue without a password check. */
   leave(): void
 }
 
 export interface Guesses {
   /**
-   * Runs `work` with a guess when it is the request's turn. For a wrong password, `work` must count the guess and
-   * throw.
-   * @param check checks the password for a guess, and takes the same time for a guess without accounts
+   * Waits for the turn of the request, and then runs `work` with a guess. If the password is wrong, `work` must count
+   * the guess and throw.
+   * @param check checks the password for a guess. It must take the same time for a guess without accounts.
    */
   make<T>(
     asked: SignInRequest,
@@ -108,7 +118,7 @@ export function openGuesses(
 ): Guesses {
   const oneByOne = keyedQueue<string>({ perKey: 1 })
   const ofNetwork = keyedQueue<string>({ perKey: AT_ONCE })
-  /** Runs the decoys of one address and network one by one, like real guesses. Otherwise their timing would differ. */
+  /** Runs the decoys of one address and network one at a time, like real guesses, so that timing reveals nothing. */
   const decoys = keyedQueue<string>({ perKey: 1 })
 
   function sharedCounts({ email, network }: SignInRequest): GuessCount[] {
@@ -121,7 +131,7 @@ export function openGuesses(
   }
   const placesOf = ({ tenant }: SignInRequest) => (tenant ? 1 : accounts.MAX_CANDIDATES)
 
-  /** Returns the counter of one account at the network, or a dummy of the same cost if no account is known there. */
+  /** Returns the counter of one account at the network, or a dummy of the same cost if it is not known there. */
   function ownCount(
     asked: SignInRequest,
     candidate: Pick<accounts.Candidate, 'id' | 'is_known'> | undefined,
@@ -167,7 +177,7 @@ export function openGuesses(
 
   /**
    * Runs `work` with the accounts that may be checked now.
-   * @param late milliseconds until the network, and the address from that network, may try again
+   * @param late the milliseconds until the network, and the address from that network, may try again
    */
   function admit<T>(
     asked: SignInRequest,
@@ -192,8 +202,8 @@ export function openGuesses(
   }
 
   /**
-   * Queues a decoy in place of a known account's guess, which bypasses the full queue. If the queue rejects the decoy,
-   * a wrong guess returns that error with the same delay as for all other callers.
+   * Sends a decoy in place of a known account's guess, which bypasses the full queue. If the queue rejects the decoy, a
+   * wrong guess returns the queue's error after the same delay as for any other caller.
    */
   function sendDecoy(asked: SignInRequest, check: (guess: Guess) => Promise<unknown>): Decoy {
     const { network } = asked
@@ -223,7 +233,7 @@ export function openGuesses(
       const guess = (line: string) => ofNetwork.run(line, () => admit(asked, line, late, work))
       let decoy: Decoy | undefined
       try {
-        // Runs the guesses at one address from one network one by one, because they share a counter.
+        // Runs the guesses at one address from one network one at a time, because they share a counter.
         return await oneByOne.run(pair, async () => {
           if (!ofNetwork.isFull(network) || !(await isKnown(asked))) return guess(network)
           decoy = sendDecoy(asked, check)
@@ -232,7 +242,7 @@ export function openGuesses(
           return made
         })
       } catch (error) {
-        // Waits for the decoy after releasing the turn, so that the next guess does not wait for the full queue.
+        // Waits for the decoy after the turn, so that the next guess need not wait for the full queue.
         throw (await decoy?.turnedAway) ?? error
       }
     },
@@ -240,7 +250,7 @@ export function openGuesses(
     fail(tx, asked, { places, wait }) {
       const rule = wait > 0 ? WHILE_OTHERS_WAIT : BY_KNOWN_PAIR
       const own = places.map((place, index) => ownCount(asked, place, index, rule))
-      // A wrong guess during the wait does not increment the shared counters, so the wait is not extended.
+      // A wrong guess during the wait must not extend it, so it does not increase the shared counters.
       return throttle.fail(tx, wait > 0 ? own : [...sharedCounts(asked), ...own])
     },
 

@@ -65,8 +65,8 @@ export function signInService(deps: SignInDeps): SignIn {
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
   /**
-   * Counts a wrong guess of a caller who has to wait. Journals it only for known accounts, whose passwords were
-   * checked. Takes the same time with and without a known account.
+   * Counts a wrong guess of a caller who has to wait. Journals the guess only for known accounts, because only their
+   * passwords were checked. Takes the same time with and without a known account.
    * @throws Problem 429
    */
   async function refuseWaiting(trying: Attempt): Promise<never> {
@@ -83,7 +83,8 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 
   /**
-   * Refuses a sign-in: writes journal entries and counts a wrong guess. Does the same work for unknown accounts.
+   * Refuses a sign-in: writes journal entries and counts a wrong guess. Does the same amount of work for unknown
+   * accounts.
    * @throws Problem with this code, or 429 if the caller has to wait
    */
   async function refuse(
@@ -120,7 +121,10 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
-  /** Returns a new hash if the cost of the stored one is outdated. Returns null if not, or if hashing is overloaded. */
+  /**
+   * Returns a new hash if the stored hash has an outdated cost. Returns null if the cost is current, or if hashing is
+   * overloaded.
+   */
   async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
@@ -134,7 +138,10 @@ export function signInService(deps: SignInDeps): SignIn {
       .catch(wrongCode)
   }
 
-  /** Starts a session in one round trip. Returns undefined if there is a code to verify or a hash to renew. */
+  /**
+   * Starts a session in one round trip. Returns undefined if this is not possible, because there is a code to verify or
+   * a hash to renew.
+   */
   async function startAtOnce(
     account: WithPassword,
     { credentials, origin, isConsole }: Attempt,
@@ -147,7 +154,7 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.admit({ ...account, is_console: isConsole }, origin)
   }
 
-  /** Starts the session if a concurrent sign-in has replaced the hash of the same password, else returns undefined. */
+  /** Starts the session if a concurrent sign-in has renewed the hash of the same password, else returns undefined. */
   async function startWithNewHash(
     { id, tenant_id, password_hash }: WithPassword,
     trying: Attempt,
@@ -175,7 +182,7 @@ export function signInService(deps: SignInDeps): SignIn {
       (await startAtOnce(account, trying)) ??
       (await start(account, trying)) ??
       (await startWithNewHash(account, trying))
-    // The code was wrong, or the account was blocked or got a new password during the check.
+    // The code was wrong, or the account was blocked or got a new password in the meantime.
     if (!started) return refuse('invalid_credentials', trying, [account])
     await guesses.clear(asked, account)
     return started
@@ -204,8 +211,8 @@ export function signInService(deps: SignInDeps): SignIn {
 }
 
 /**
- * Returns the first account whose password matches. Computes one hash per place, even if the place has no account, so
- * that the response time reveals nothing.
+ * Returns the first account whose password matches. Computes one hash for each place, even if the place has no account,
+ * so that the response time reveals nothing.
  */
 async function match(
   passwords: Passwords,
@@ -234,7 +241,7 @@ async function note(
   const entries = (known.length > 0 ? known : [nobody]).map(({ id, email, tenant_id }) =>
     append(
       tx,
-      // The caller is not authenticated, so the entry has no user id. The account is the entry's resource.
+      // Writes no user id, because the caller is not authenticated. The account is the entry's resource.
       { user_id: null, user_email: email, origin },
       {
         action: 'auth.login_failed',
@@ -248,7 +255,7 @@ async function note(
   await Promise.all(entries)
 }
 
-/** Returns why an account with a verified password may not sign in; undefined if it may. */
+/** Returns why an account may not sign in although its password is verified. Returns undefined if it may sign in. */
 function denialReason(
   account: accounts.Account,
   needsVerifiedEmail: boolean,
@@ -265,8 +272,7 @@ const accountsOf = ({ places }: Guess): accounts.Account[] =>
   places.filter((place) => place !== undefined)
 
 /**
- * Returns undefined for a wrong code, which has rolled back the transaction, so that the refusal is journaled like
- * others. Rethrows every other error.
+ * Rethrows every error except a wrong code. A wrong code has rolled back the transaction, so the caller journals it.
  */
 function wrongCode(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'invalid_credentials') return undefined

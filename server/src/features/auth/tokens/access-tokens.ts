@@ -11,15 +11,16 @@ const API_TOKEN_MS = 15 * MINUTE
 const CONSOLE_TOKEN_MS = 5 * MINUTE
 const TYPE = 'at+jwt'
 /**
- * The only accepted encoding of a token. The last character of a 64-byte signature has four unused bits, which must be
- * zero. Otherwise every token would have several valid encodings, each verified and cached separately.
+ * The only accepted encoding of a token. The last character of a 64-byte signature contains four unused bits, which
+ * must be zero. If other values were accepted, every token would have several valid encodings, and each would be
+ * verified and cached separately.
  */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
 const LONGEST = 1024
 /** The format of `randomUUID`, which generates all session ids. */
 const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The verified claims of a token. Does not imply that the session is still live. */
+/** The verified claims of a token. The token's session may nevertheless have ended. */
 export interface AccessClaims {
   userId: number
   tenantId: number
@@ -59,7 +60,8 @@ export interface AccessTokens {
  * @param issuer the public URL of the service, used as `iss` and `aud`
  */
 export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
-  // Clients send the same token many times. Its signature is verified only once, but its key is checked every time.
+  // Clients send the same token many times. The signature is verified only once per token, but the signing key is
+  // checked every time.
   const verified = new LRUCache<string, Verified>({ max: 20_000 })
 
   async function check(token: string): Promise<AccessClaims> {
@@ -136,7 +138,7 @@ async function readClaims(
 
 /**
  * Returns a JWT in compact form (RFC 7515 §7.1), signed synchronously. WebCrypto would take twice as long, because its
- * work waits in the same thread pool as password hashes.
+ * work shares a thread pool with password hashes.
  */
 function compactJws(header: object, claims: object, key: KeyObject): string {
   const text = `${encode(header)}.${encode(claims)}`

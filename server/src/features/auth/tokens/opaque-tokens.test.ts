@@ -54,6 +54,6 @@ test.each([
   ` 1.${SECRET}`,
   `1.${SECRET}.1`,
   `１.${SECRET}`,
-])('rejects %j', (text) => {
+])('the parser rejects %j as a token', (text) => {
   expect(parseToken(text)).toBeUndefined()
 })

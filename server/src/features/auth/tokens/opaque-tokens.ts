@@ -1,6 +1,6 @@
 /**
- * Opaque tokens of the form `<tenant>.<32 random bytes>`, stored only as a hash. The tenant id allows a lookup within
- * that tenant. It does not prove that the token belongs to the tenant.
+ * Opaque tokens of the form `<tenant>.<32 random bytes>`, stored only as a hash. The tenant id selects the tenant in
+ * which the token is looked up. The id does not prove that the token belongs to that tenant.
  */
 import { hash, randomBytes } from 'node:crypto'
 

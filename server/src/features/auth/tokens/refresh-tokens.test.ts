@@ -52,18 +52,18 @@ describe('a refresh token', () => {
   })
 })
 
-describe('a successor', () => {
+describe('the successor of a refresh token', () => {
   const spent = newToken(7)
   const salt = newSalt()
 
-  test('is deterministic and belongs to the same tenant', () => {
+  test('is always the same for one token, and belongs to the same tenant', () => {
     const successor = successorOf(spent, salt)
     expect(successorOf(spent, salt)).toEqual(successor)
     expect(parseToken(successor.text)).toEqual(successor)
     expect(successor.tenantId).toBe(7)
   })
 
-  test('differs for another salt or another predecessor', () => {
+  test('differs if the salt or the previous token differs', () => {
     const texts = [
       successorOf(spent, salt),
       successorOf(spent, newSalt()),

@@ -1,6 +1,6 @@
 /**
- * The keys for access tokens. Exactly one key signs. Retired keys still verify until every token that they signed has
- * expired, so a rotation signs nobody out.
+ * The keys for access tokens. Exactly one key signs. A retired key verifies until every token that it signed has
+ * expired, so a rotation ends no session.
  */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import {
@@ -27,8 +27,8 @@ import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
 /**
- * How long a retired key still verifies. Much longer than the lifetime of an access token, because a node that failed
- * to reload the keys signs with the retired key for up to an hour, until its next reload.
+ * How long a retired key still verifies. This is much longer than the lifetime of an access token. A node that has
+ * failed to reload the keys signs with the retired key for up to an hour, until its next reload.
  */
 const VERIFIES_FOR = 2 * HOUR
 /** The minimum time between two reloads caused by an unknown `kid`. */
@@ -75,8 +75,8 @@ export async function openSigningKeys(
   let next: Promise<void> | undefined
 
   /**
-   * Reloads the keys. Only one read runs at a time, because of two concurrent reads the older result could arrive last.
-   * Callers share the next read that has not started, so its result includes everything committed before the call.
+   * Reloads the keys. Only one read runs at a time, because the older of two concurrent reads could arrive last.
+   * Callers share the next read that has not started, so that its result includes everything committed before the call.
    */
   function load(): Promise<void> {
     const begin = () => {
@@ -161,7 +161,7 @@ export async function openSigningKeys(
         await store.retireKey(tx, isoAt(clock))
         if (revokes) {
           await store.deleteRetiredSigningKeys(tx)
-          // Notifies all nodes that keys were deleted. `add` notifies them only if it creates a key.
+          // Notifies all nodes that keys were deleted. `add` sends no notification if another node has created the key.
           tx.invalidate('keys')
         }
         await add(tx)

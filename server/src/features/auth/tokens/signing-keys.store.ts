@@ -13,7 +13,7 @@ export interface SigningKeyRow {
   retired_at: string | null
 }
 
-/** Lists the signing key and the keys that were retired after `since`, newest first. */
+/** Lists the signing key and the keys that were retired after `since`. The newest comes first. */
 export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKeyRow[]> {
   return tx.db
     .selectFrom('signing_keys')
@@ -25,7 +25,7 @@ export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKey
 }
 
 /**
- * Retires the signing key if it was created before `madeBefore`. Returns whether it was retired. Only one of several
+ * Retires the signing key if it was created before `createdBefore`. Returns whether it was retired. Only one of several
  * concurrent calls succeeds.
  */
 export async function retireKey(

@@ -16,7 +16,7 @@ import { type Progress, readingBack } from '../work/progress.ts'
 import type { CreatedBackup, Job } from '../work/work.store.ts'
 import { takeSnapshot } from './snapshot.store.ts'
 
-/** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
+/** The part of the total progress for writing the file. The rest is for reading the file back. */
 const WRITING = 0.8
 /** The estimated ratio of file size to table size. Files are smaller because the rows are compressed. */
 const SHRINKS_TO = 0.3
@@ -100,7 +100,7 @@ export async function createBackup(
 }
 
 /**
- * Reads the stored file back and compares its checksum with the written one. Does not decrypt the file; later
+ * Reads the stored file back and compares its checksum with the written one. Does not decrypt the file, which later
  * verifications and test restores do.
  * @throws UnreadableFile if the checksums differ, NotStoredError if the store has no such file
  */

@@ -11,8 +11,8 @@ import {
 import type { BackedUpTable, Header } from '../file/format.ts'
 
 /**
- * How long to wait for a table lock. A longer wait means that a migration or an operator holds it; the backup is
- * retried.
+ * How long to wait for a table lock. If the wait is longer, a migration or an operator holds the lock, and the backup
+ * is retried later.
  */
 const LOCK_TIMEOUT = '10s'
 
@@ -153,7 +153,10 @@ export async function installationOf(client: PgConnection): Promise<string> {
   return rows[0].id
 }
 
-/** Returns the last value of each sequence. Sequences ignore snapshots, so a value covers every row in the snapshot. */
+/**
+ * Returns the last value of each sequence. Sequences ignore snapshots, so the value is never lower than any id in the
+ * snapshot.
+ */
 async function sequencesOf(client: PgConnection): Promise<Record<string, number>> {
   const { rows } = await client.query<{ name: string; last: string | null }>(
     `select relname as name, pg_sequence_last_value(seqrelid) as last
@@ -175,8 +178,8 @@ async function keysOf(client: PgConnection): Promise<Header['keys']> {
 }
 
 /**
- * Returns true if a request for an exclusive table lock waits for the snapshot's connection. All later requests for
- * that table would queue behind it.
+ * Returns true if a request for an exclusive table lock waits for the snapshot's connection. All later requests for the
+ * table would have to wait too.
  */
 export async function holdsUpOthers(tx: TenantTx, pid: number): Promise<boolean> {
   const { rows } = await sql<{ waits: boolean }>`

@@ -12,7 +12,7 @@ import { onThrowAwayServer, type ThrowAwayDeps } from './temporary-server.ts'
 
 export interface DrillDeps extends ThrowAwayDeps {
   backupKeys: BackupKeys
-  /** Verifies that the restored data can be decrypted. @throws if it cannot */
+  /** Verifies that the restored data can be decrypted. @throws Error if it cannot */
   verify(address: DatabaseAddress): Promise<void>
   /** The stores with the notes of purged tenants, whose data must not be restored. */
   stores: readonly Store[]

@@ -118,12 +118,12 @@ async function drillFile(
   return (await drill(file, size, { ...deps, stores: [store] })).seconds
 }
 
-/** The SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */
+/** Matches the SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */
 const OF_ROWS = /^(22|23|42)/
 
 /**
- * Returns true if the backup itself caused the error. Returns false for an unreachable store, a full disk, a crashed
- * server or a backup of a newer release.
+ * Returns true if the backup itself caused the error. Returns false for other causes: an unreachable store, a full
+ * disk, a crashed server, or a backup of a newer release.
  */
 function isOfBackup(error: unknown): boolean {
   if (error instanceof NotTriedError || error instanceof OtherReleaseError) return false

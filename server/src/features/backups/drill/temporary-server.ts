@@ -22,7 +22,7 @@ const GROWS_BY = 12
 /** Disables durability, because the data is not needed after a crash. */
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
 
-/** Thrown when the temporary server could not start. Says nothing about the quality of the backup. */
+/** Thrown when the temporary server could not start. The backup itself may be valid. */
 export class NotTriedError extends StartupError {}
 
 export interface ThrowAwayDeps {

@@ -21,7 +21,7 @@ export interface SampledRow {
   sealed: Buffer
 }
 
-/** Returns up to three rows of each tenant. Rows without a tenant count as rows of the platform tenant. */
+/** Returns up to three rows of each tenant. Treats rows without a tenant as rows of the platform tenant. */
 export async function someOfEach(
   client: PgConnection,
   { table, id, row }: SealedTable,

@@ -25,7 +25,7 @@ export async function findPurged(tx: TenantTx, tenantId: number): Promise<Purged
 }
 
 /**
- * Marks every purged tenant to be checked again, because the store may contain backup files that were unknown before.
+ * Marks every purged tenant to be checked again, because the store may contain backup files that were not known before.
  */
 export async function scheduleErasureCheck(tx: TenantTx): Promise<void> {
   await tx.db.updateTable('purged_tenants').set({ erased_at: null }).execute()
@@ -71,7 +71,8 @@ export async function enterNotes(client: PgConnection, notes: readonly Note[]): 
 }
 
 /**
- * Records purged tenants from the notes of this database. Returns the notes that are wrong because their tenant exists.
+ * Records purged tenants from the notes of this database. Returns the notes that are wrong, because their tenant still
+ * exists.
  */
 export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise<Note[]> {
   const wrong: Note[] = []

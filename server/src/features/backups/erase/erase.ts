@@ -1,6 +1,6 @@
 /**
  * Extends a tenant's purge to the backup store: writes a note that outlives the database, and deletes the tenant's own
- * backups. The pending work is recorded in the database, so it is retried after the store was unreachable.
+ * backups. The database records the pending work, so that it is retried if the store was unreachable.
  */
 
 import { MINUTE } from '../../../lib/clock.ts'
@@ -88,7 +88,7 @@ export async function erase(
   const backups = [...purged.backups, ...ownOf(purged, unknown)]
   const isOwn = ({ name }: StoredObject) =>
     backups.some((id) => backupIdOf(name) === id || name === sidecarName(id))
-  // Deletes files before list entries, because only the list entry tells which tenant a file belongs to.
+  // Deletes files before list entries, because only a list entry shows the tenant of a file.
   for (const { name } of (await store.list()).filter(isOwn))
     if (backupIdOf(name) !== undefined) await store.delete(name)
   const left = (await store.list()).filter(isOwn).map(({ name }) => name)

@@ -52,7 +52,7 @@ export async function settleLeft(
     const backup = await db.acrossTenants((tx) => findFiled(tx, job.backup_id), 'read')
     if (!backup) return
     if (begun !== null && begun !== backup.rewritten_at) {
-      // No row or list entry names this file, so nobody can be reading it.
+      // No row and no list entry names this file, so no process can be reading it.
       const name = fileName(job.backup_id, begun)
       await store.discard(name)
       await store.delete(name)

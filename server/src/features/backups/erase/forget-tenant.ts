@@ -24,7 +24,7 @@ const SENTENCES = [StartupError, UnreadableFile, NotStoredError, KeptError]
 
 export interface Forgetting {
   tenant_id: number
-  /** The backups that no longer contain the tenant: rewritten by this command, or by an earlier one. */
+  /** The backups that no longer contain the tenant. This command or an earlier one has rewritten them. */
   rewritten: string[]
   earlier: string[]
   /** The backups that may still contain the tenant, each with the reason. */

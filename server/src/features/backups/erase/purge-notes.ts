@@ -1,6 +1,7 @@
 /**
- * Notes of purged tenants, stored next to the backups. They preserve a purge if the database is lost. Each note is
- * signed with the root keys, so nobody without a root key can block the restore of a tenant.
+ * Notes of purged tenants, stored next to the backups. With the notes, the purge stays effective even if the database
+ * is lost. Each note is signed with the root keys, so that only the owner of a root key can block the restore of a
+ * tenant.
  */
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -26,7 +27,7 @@ export interface Note {
   purged_at: string
 }
 
-/** A note in a store that is invalid, and the reason. */
+/** An invalid note in a store, and why it is invalid. */
 export interface Disbelieved {
   name: string
   reason: string
@@ -45,7 +46,8 @@ export async function leaveNote(
   const there = noteIn(name, await findSigned(store, backupKeys, name))
   if (typeof there !== 'string' && there.installation === installation) return
   const value = { purged_tenant: tenant_id, installation, purged_at }
-  // Signs with all root keys, because a server that restores an old backup may have only a former one to verify with.
+  // Signs with all root keys, because a server that restores an old backup may have only a former root key to verify
+  // the note.
   await writeSigned(store, { sign: backupKeys.signByAll }, name, value, signal)
 }
 
@@ -99,7 +101,7 @@ export const purgedOf = (notes: readonly Note[], installation: string): number[]
 function noteIn(name: string, contents: Record<string, unknown> | undefined): Note | string {
   if (!Note.Check(contents)) return 'it is not a record of a purged tenant'
   const { purged_tenant: tenant_id, installation, purged_at } = contents
-  // A valid note stored under another tenant's name does not count for that tenant.
+  // A valid note that is stored under the name of another tenant has no effect for that tenant.
   if (name !== noteName(tenant_id)) return 'it belongs to another tenant'
   return { tenant_id, installation, purged_at }
 }

@@ -19,7 +19,10 @@ export interface RecordNotes {
   ids: PurgedRecord[]
 }
 
-/** Returns the installation id, and up to `limit` purged records that no note in the store lists yet, ordered by id. */
+/**
+ * Returns the installation id, and up to `limit` purged records that are not in any note in the store yet, ordered by
+ * id.
+ */
 export async function listUnnoted(
   tx: TenantTx,
   { purged }: PurgedRecords,
@@ -81,7 +84,7 @@ export async function enterRecords(
       one.purged,
     ])
     if (rows.length === 0) continue
-    // The current store may be a different one that has none of these notes.
+    // Marks the records as not noted, because the current store may be another one that has none of these notes.
     await client.query(`update ${id(one.purged)} set noted_at = null`)
     const ids = notes.filter((note) => note.table === one.table).flatMap((note) => note.ids)
     await client.query(

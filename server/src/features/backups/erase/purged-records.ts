@@ -1,7 +1,7 @@
 /**
  * Prevents older backups from restoring records that were purged individually, such as patients. The database lists
- * these records. Notes stored next to the backups preserve the list if the database is lost (ADR 0030). A note contains
- * only ids, no personal data.
+ * these records. Notes next to the backups contain the same list, in case the database is lost (ADR 0030). A note
+ * contains only ids, and no personal data.
  */
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -48,7 +48,7 @@ export async function noteRecords(
       const [first] = unnoted.ids
       if (first === undefined) break
       const value = { purged_records: records.table, ...unnoted }
-      // Signs with all root keys, because a server that restores an old backup may have only a former one.
+      // Signs with all root keys, because a server that restores an old backup may have only a former root key.
       await writeSigned(
         store,
         { sign: backupKeys.signByAll },
@@ -61,7 +61,9 @@ export async function noteRecords(
     }
 }
 
-/** Returns the valid notes in the stores. Logs the invalid notes, whose records will be restored. */
+/**
+ * Returns the valid notes in the stores. Logs the invalid notes. A restore brings the records of invalid notes back.
+ */
 export async function recordNotesIn(
   stores: readonly Store[],
   backupKeys: BackupKeys,

@@ -15,7 +15,7 @@ import type { Store } from '../stores/store.ts'
 import { readingBack } from '../work/progress.ts'
 import type { CreatedBackup } from '../work/work.store.ts'
 
-/** The share of the progress that writing accounts for. Reading the file back accounts for the rest. */
+/** The part of the total progress for writing the file. The rest is for reading the file back. */
 const WRITING = 0.7
 
 export interface RewriteDeps {
@@ -81,9 +81,9 @@ export async function rewrite(
 }
 
 /**
- * Returns the keys that write with the root key named in the header, because that key also wraps the data keys in the
- * backup. Otherwise a new machine with only this root key could not read the file. Files of earlier releases name no
- * root key; for them the current one is used.
+ * Returns a keeper that writes with the root key named in the header, because that key also wraps the data keys in the
+ * backup. Only then can a new machine that has just this root key read the file. Files of earlier releases name no root
+ * key, and are written with the current one.
  */
 const ownKeys = (backupKeys: BackupKeys, { keys }: Header): Promise<BackupKeys> =>
   backupKeys.by(keys.root_key)
@@ -103,7 +103,7 @@ function rowsOf(
       if (kept.rows.length > 0) yield kept.rows
       next = await parts.next()
     }
-    // The new signature must cover only rows of a file that was read and verified to its end.
+    // The new file may be signed only if the previous file was read and verified to its end.
     if (table === header.tables.at(-1) && !next.done)
       throw new UnreadableFile(`the rows of ${next.value.table} are in the wrong order`)
   }
@@ -111,7 +111,7 @@ function rowsOf(
 
 /**
  * Makes the store match the database: the list entry describes the current file, and no other file of the backup
- * exists. Can be repeated safely after an interruption.
+ * exists. It is safe to call the function again after an interruption.
  * @throws KeptError if the previous file could not be deleted because it is being read or is locked
  */
 export async function settleRewrite(

@@ -47,7 +47,7 @@ async function release(source: AsyncIterable<Uint8Array>) {
   }
 }
 
-/** Parses a file of the official test vectors into its expectations and its encrypted bytes. */
+/** Parses a file of the official test vectors. Returns the expected result and the encrypted bytes. */
 function parseVector(bytes: Uint8Array) {
   const file = Buffer.from(bytes)
   const end = file.indexOf('\n\n')
@@ -60,18 +60,18 @@ function parseVector(bytes: Uint8Array) {
   return { all, one: (key: string) => all(key)[0], body }
 }
 
-describe('the official test vectors', () => {
+describe('the official age test vectors', () => {
   const cases = Object.entries(vectors).filter(([, bytes]) => bytes instanceof Uint8Array)
 
   test('are complete', () => expect(cases.length).toBeGreaterThanOrEqual(143))
 
-  test.each(cases)('%s', async (_, bytes) => {
+  test.each(cases)('have the expected result: %s', async (_, bytes) => {
     const { all, one, body } = parseVector(bytes)
     const opener = openerOf(...all('identity'))
     for (const passphrase of all('passphrase')) opener.addPassphrase(passphrase)
     let file: Uint8Array = one('compressed') === 'zlib' ? inflateSync(body) : body
     if (one('armored')) {
-      // Wardkeep never writes armored files, so the library decodes the armor or rejects it.
+      // Wardkeep never writes armored files. In the tests, the library removes the armor or rejects the file.
       try {
         file = armor.decode(String(file))
       } catch {
@@ -86,7 +86,7 @@ describe('the official test vectors', () => {
   })
 })
 
-describe('encrypts and decrypts a payload with this number of bytes:', () => {
+describe('age encryption and decryption restores a payload with this number of bytes:', () => {
   test.each([0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 7])('%i', async (size) => {
     const bytes = randomBytes(size)
     const file = await sealed(bytes)
@@ -101,7 +101,7 @@ describe('encrypts and decrypts a payload with this number of bytes:', () => {
   })
 })
 
-test('decrypts for every recipient and rejects other identities', async () => {
+test('age decryption succeeds for every recipient and rejects other identities', async () => {
   const second = await generateIdentity()
   const stranger = await generateIdentity()
   const file = await sealed(Buffer.from('all of it'), await identityToRecipient(second))
@@ -110,7 +110,7 @@ test('decrypts for every recipient and rejects other identities', async () => {
   await expect(collect(decrypt(pieces(file), openerOf(stranger)))).rejects.toThrow(UnreadableFile)
 })
 
-describe('a damaged file', () => {
+describe('a damaged age file', () => {
   test('is rejected wherever it is truncated', async () => {
     const file = await sealed(randomBytes(2 * CHUNK + 100))
     const payload = file.length - sealedSize(2 * CHUNK + 100)
@@ -126,8 +126,8 @@ describe('a damaged file', () => {
       ).rejects.toThrow(UnreadableFile)
   })
 
-  test.each(['header', 'nonce', 'chunk', 'tag', 'behind'])(
-    'is rejected if it was altered: %s',
+  test.each(['header', 'nonce', 'chunk', 'tag', 'end'])(
+    'is rejected if this part was altered: %s',
     async (where) => {
       const size = CHUNK + 9
       const file = await sealed(randomBytes(size))
@@ -144,7 +144,7 @@ describe('a damaged file', () => {
   )
 })
 
-test('reads the source only as fast as its own output is read', async () => {
+test('age encryption reads the source only as fast as the encrypted output is read', async () => {
   let produced = 0
   async function* endless() {
     for (;;) {
@@ -166,24 +166,27 @@ const hasAge = (() => {
   }
 })()
 
-test.runIf(hasAge)('is compatible with the age program in both directions', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'wardkeep-age-'))
-  try {
-    const bytes = randomBytes(3 * CHUNK + 5)
-    const [key, ours, theirs] = ['key', 'ours', 'theirs'].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ]
-    await writeFile(key, `${identity}\n`)
-    await writeFile(ours, await sealed(bytes))
-    expect(execFileSync('age', ['-d', '-i', key, ours])).toEqual(bytes)
-    execFileSync('age', ['-r', recipient, '-o', theirs], { input: bytes })
-    const { readFile } = await import('node:fs/promises')
-    expect(await collect(decrypt(pieces(await readFile(theirs)), openerOf(identity)))).toEqual(
-      bytes,
-    )
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-})
+test.runIf(hasAge)(
+  'age encryption writes files that the age program decrypts, and reads files of that program',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'wardkeep-age-'))
+    try {
+      const bytes = randomBytes(3 * CHUNK + 5)
+      const [key, ours, theirs] = ['key', 'ours', 'theirs'].map((name) => join(folder, name)) as [
+        string,
+        string,
+        string,
+      ]
+      await writeFile(key, `${identity}\n`)
+      await writeFile(ours, await sealed(bytes))
+      expect(execFileSync('age', ['-d', '-i', key, ours])).toEqual(bytes)
+      execFileSync('age', ['-r', recipient, '-o', theirs], { input: bytes })
+      const { readFile } = await import('node:fs/promises')
+      expect(await collect(decrypt(pieces(await readFile(theirs)), openerOf(identity)))).toEqual(
+        bytes,
+      )
+    } finally {
+      await rm(folder, { recursive: true })
+    }
+  },
+)

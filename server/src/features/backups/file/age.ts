@@ -73,7 +73,7 @@ export async function* decrypt(
     const text = openChunk(key, counter.next(isLast), chunk)
     if (text) yield text
     else {
-      // The chunk may be valid except for its end marker, because data after it was removed or added.
+      // The chunk may be valid except for its end marker. Data after the chunk was then removed or added.
       const isFull = chunk.length === CHUNK_BYTES + TAG_BYTES
       const whole = isFull ? openChunk(key, counter.again(!isLast), chunk) : undefined
       if (whole) yield whole
@@ -102,8 +102,8 @@ export const sealedSize = (bytes: number): number =>
   NONCE_BYTES + bytes + Math.max(1, Math.ceil(bytes / CHUNK_BYTES)) * TAG_BYTES
 
 /**
- * Creates the header for a new file key. Encrypts an empty file with the library, and captures the file key through an
- * additional recipient.
+ * Creates the header for a new file key. The library does not return the file key. Therefore the function encrypts an
+ * empty file with the library, with an additional recipient that captures the file key.
  */
 async function newHeader(recipients: readonly string[]) {
   const encrypter = new Encrypter()
@@ -191,7 +191,8 @@ function skipping(source: AsyncGenerator<Uint8Array>, bytes: number) {
 
 /**
  * Yields the bytes in chunks of `size`. Only the last chunk may be shorter, and it is empty only if the source is
- * empty. All chunks share one buffer to avoid garbage, so use each chunk before requesting the next.
+ * empty. All chunks share one buffer to avoid garbage, so the caller must use each chunk before it requests the next
+ * one.
  */
 async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
   const room = Buffer.allocUnsafeSlow(size)
@@ -215,7 +216,10 @@ async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
 const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32)))
 
-/** Returns functions for chunk nonces: an eleven-byte counter, and a byte that is 1 for the last chunk. */
+/**
+ * Returns functions that produce the nonces of chunks. A nonce is an eleven-byte counter, followed by a byte that is 1
+ * for the last chunk.
+ */
 function chunkCounter() {
   let count = -1
   const again = (isLast: boolean): Buffer => {

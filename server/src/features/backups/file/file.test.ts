@@ -65,7 +65,7 @@ async function readAgain(file: Uint8Array, by = backupKeys) {
   return { ...result, tables }
 }
 
-test('reads back the header, rows and counts that were written', async () => {
+test('the backup reader returns the header, rows and counts that were written', async () => {
   const { file, parts } = await written()
   const { header, manifest, tables } = await readAgain(file)
   expect(header).toEqual(headerOf(...Object.keys(TABLES)))
@@ -76,7 +76,7 @@ test('reads back the header, rows and counts that were written', async () => {
   expect(parts.reduce((sum, rows) => sum + rows, 0)).toBe(20_014)
 })
 
-test('splits rows into parts only at the end of a row', async () => {
+test('the backup writer splits rows into parts only after complete rows', async () => {
   const { file } = await written()
   const { tables } = await readAgain(file)
   for (const part of tables.users ?? []) expect(part.at(-1)).toBe(10)
@@ -96,11 +96,14 @@ describe('an untrusted or damaged file', () => {
     await expect(readAgain(file)).rejects.toThrow('was not created with this root key')
   })
 
-  test.each([0.1, 0.5, 0.9, 0.9999])('is rejected if cut at %d of its size', async (share) => {
-    const { file } = await written()
-    const cut = file.subarray(0, Math.floor(file.length * share))
-    await expect(readAgain(cut)).rejects.toThrow(UnreadableFile)
-  })
+  test.each([0.1, 0.5, 0.9, 0.9999])(
+    'is rejected if it is truncated at %d of its size',
+    async (share) => {
+      const { file } = await written()
+      const cut = file.subarray(0, Math.floor(file.length * share))
+      await expect(readAgain(cut)).rejects.toThrow(UnreadableFile)
+    },
+  )
 
   test('is rejected if it is not a backup', async () => {
     const bytes = Buffer.concat(
@@ -110,7 +113,7 @@ describe('an untrusted or damaged file', () => {
   })
 })
 
-test('passes on an error of the row source', async () => {
+test('the backup writer throws the error of the row source', async () => {
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield rowsOf(10, 10)
     throw new Error('the database went away')

@@ -50,7 +50,7 @@ const read = async (payload: Uint8Array) => {
   return readBackup(pieces(file), backupKeys, {})
 }
 
-/** Creates an archive from the given files. */
+/** Builds an archive from the given files. */
 const archiveOf = (files: Record<string, Uint8Array>) =>
   joined(
     archive(
@@ -63,14 +63,14 @@ const archiveOf = (files: Record<string, Uint8Array>) =>
 const withHeader = async (text: string) =>
   zstdCompressSync(await archiveOf({ [README]: Buffer.from('x'), [HEADER]: Buffer.from(text) }))
 
-test('reads a valid backup', async () => {
+test('the backup reader reads a valid backup', async () => {
   expect((await read(zstdCompressSync(right))).manifest.tables.tenants?.rows).toBe(2)
 })
 
 it.each([
   ['gzip in place of zstd', async () => gzipSync(right), 'not compressed with zstd'],
   ['no compression', async () => right, 'not compressed with zstd'],
-  ['nothing at all', async () => Buffer.alloc(0), 'not compressed with zstd'],
+  ['empty content', async () => Buffer.alloc(0), 'not compressed with zstd'],
   [
     'bytes after the frame',
     async () => Buffer.concat([zstdCompressSync(right), Buffer.from('more')]),
@@ -106,7 +106,7 @@ it.each([
     async () => withHeader(JSON.stringify({ ...HEADER_VALUE, format: 2 })),
     'has format 2',
   ],
-])('rejects a backup file with %s', async (_what, payload, sentence) => {
+])('the backup reader rejects a backup file with %s', async (_what, payload, sentence) => {
   const reading = read(await payload())
   await expect(reading).rejects.toThrow(UnreadableFile)
   await expect(reading).rejects.toThrow(new RegExp(sentence))
@@ -115,14 +115,14 @@ it.each([
 it.each([
   ['README', { [README]: Buffer.alloc(600 * MIB) }],
   ['header', { [README]: Buffer.from('x'), [HEADER]: Buffer.alloc(300 * MIB) }],
-])('rejects a large %s before reading it', async (_what, files) => {
+])('the backup reader rejects an oversized %s before reading it', async (_what, files) => {
   const payload = zstdCompressSync(await archiveOf(files))
   const before = process.memoryUsage().rss
   await expect(read(payload)).rejects.toThrow('is too large')
   expect(process.memoryUsage().rss - before).toBeLessThan(200 * MIB)
 })
 
-it('rejects endless data after the archive without reading all of it', async () => {
+it('the backup reader rejects endless data after the archive without reading all of it', async () => {
   const zeros = Buffer.alloc(256 * MIB)
   const payload = zstdCompressSync(Buffer.concat([right, zeros]))
   let handedOut = 0

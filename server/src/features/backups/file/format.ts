@@ -40,7 +40,7 @@ export interface Header {
   created_at: string
   schema_version: number
   migrations: readonly { version: number; checksum: string }[]
-  /** The ids of the keys that encrypt columns in the backup, and the root key that decrypts the file. */
+  /** The ids of the keys that encrypt columns in the backup, and the root key with which the file can be decrypted. */
   keys: {
     key_encryption_keys: readonly number[]
     data_keys: readonly number[]

@@ -27,8 +27,8 @@ export interface BackupKeys {
    */
   isSigned(bytes: Uint8Array, macs: string): boolean
   /**
-   * Returns keys that read the same files but write with the root key that has this fingerprint. An unknown or
-   * missing fingerprint selects the current root key.
+   * Returns a keeper that reads the same files but writes with the root key of this fingerprint. An unknown or missing
+   * fingerprint means the current root key.
    */
   by(fingerprint: string | undefined): Promise<BackupKeys>
 }

@@ -4,8 +4,8 @@
 export type Rest = () => Promise<unknown>
 
 /**
- * Passes the pieces of a source through, and pauses after each one. The source pauses too, because it is read on
- * demand.
+ * Passes the pieces of a source through, and pauses after each one while requests use the database. The source pauses
+ * too, because it is read on demand.
  */
 export async function* resting(
   source: AsyncIterable<Uint8Array>,

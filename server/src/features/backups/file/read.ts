@@ -21,8 +21,8 @@ import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
 
 /**
- * The size limits: one for the README and the MAC, and one for the header and the manifest, which grow with the number
- * of tables and partitions.
+ * The size limits. The first is for the README and the MAC. The second is for the header and the manifest, which grow
+ * with the number of tables and partitions.
  */
 const MAX_NOTE_BYTES = 64 * 1024
 const MAX_TEXT_BYTES = 16 * 1024 * 1024
@@ -48,8 +48,8 @@ export interface VerifiedFile {
 }
 
 /**
- * Reads a whole backup file. The header and the rows are verified only when this function returns, so if it throws, the
- * caller must undo what it did with them.
+ * Reads a whole backup file. The header and the rows are verified only when this function returns. If it throws, the
+ * caller must undo all changes that it made with them.
  * @throws UnreadableFile if the file is truncated, altered, or not signed with a known root key
  */
 export async function readBackup(
@@ -65,7 +65,7 @@ export async function readBackup(
   }
 }
 
-/** A backup whose header was read but is not verified yet. Closes the file when it goes out of scope. */
+/** A backup whose header was read but is not verified yet. The file is closed when this object goes out of scope. */
 export interface OpenedBackup extends AsyncDisposable {
   header: Header
   /** The first chunk of rows, or the end of the backup. */
@@ -74,7 +74,7 @@ export interface OpenedBackup extends AsyncDisposable {
   parts: AsyncGenerator<BackupPart, VerifiedFile>
 }
 
-/** Opens a backup like `readBackup`, for a caller that checks the header first and then requests each chunk. */
+/** Opens a backup like `readBackup`. For callers that check the header first and then request the chunks themselves. */
 export async function openBackup(
   source: AsyncIterable<Uint8Array>,
   backupKeys: BackupKeys,
@@ -92,7 +92,7 @@ async function* partsOf(
   source: AsyncIterable<Uint8Array>,
   backupKeys: BackupKeys,
   onHeader?: BackupReader['header'],
-  /** True if the caller stops using a chunk of rows before it requests the next one. */
+  /** True if the caller stops using a chunk of rows before it requests the next one. The memory can then be reused. */
   areReleased = false,
 ): AsyncGenerator<BackupPart, VerifiedFile> {
   const frame = unzstd(decrypt(source, backupKeys.opener), areReleased ? releaseChunk : undefined)

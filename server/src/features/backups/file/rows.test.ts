@@ -8,14 +8,17 @@ async function* chunks(text: string, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < text.length; at += size) yield Buffer.from(text.slice(at, at + size))
 }
 
-test.each([1, 700, 65_536])('yields complete rows from chunks of %d bytes', async (size) => {
-  const text = ROWS.slice(0, size === 1 ? 5_000 : ROWS.length)
-  const pieces = (await Array.fromAsync(wholeRows(chunks(text, size)))).map(String)
-  expect(pieces.join('')).toBe(text)
-  for (const piece of pieces.slice(0, -1)) expect(piece.at(-1)).toBe('\n')
-})
+test.each([1, 700, 65_536])(
+  'the row splitter splits chunks of %d bytes into complete rows',
+  async (size) => {
+    const text = ROWS.slice(0, size === 1 ? 5_000 : ROWS.length)
+    const pieces = (await Array.fromAsync(wholeRows(chunks(text, size)))).map(String)
+    expect(pieces.join('')).toBe(text)
+    for (const piece of pieces.slice(0, -1)) expect(piece.at(-1)).toBe('\n')
+  },
+)
 
-test('starts a new part after the row that reaches the minimum size', async () => {
+test('the row splitter starts another part after the row that reaches the minimum size', async () => {
   const parts: string[] = []
   for await (const part of inParts(chunks(ROWS, 10_000), 100_000))
     parts.push(Buffer.concat(part).toString())
@@ -27,7 +30,7 @@ test('starts a new part after the row that reaches the minimum size', async () =
   }
 })
 
-test('does not split a row that is longer than a part', async () => {
+test('the row splitter keeps a row in one part even if the row exceeds the size of a part', async () => {
   const long = `1\t${'y'.repeat(3 * 1024 * 1024)}\n`
   const parts: number[] = []
   for await (const part of inParts(chunks(`${ROWS}${long}${ROWS}`, 65_536), 4_000_000))
@@ -36,7 +39,7 @@ test('does not split a row that is longer than a part', async () => {
   expect(parts[0]).toBeGreaterThan(long.length)
 })
 
-test('keeps a part valid until two more parts are requested', async () => {
+test('the row splitter does not overwrite a part until the second part after it is requested', async () => {
   const parts = inParts(chunks(ROWS, 10_000), 100_000)
   const first = (await parts.next()).value as Buffer[]
   const text = Buffer.concat(first).toString()
@@ -46,7 +49,7 @@ test('keeps a part valid until two more parts are requested', async () => {
   expect(Buffer.concat(first).toString()).not.toBe(text)
 })
 
-test('fetches exactly one value in advance', async () => {
+test('the row splitter fetches exactly one value in advance', async () => {
   const asked: number[] = []
   async function* numbers() {
     for (let number = 1; number <= 3; number += 1) {
@@ -57,7 +60,7 @@ test('fetches exactly one value in advance', async () => {
   for await (const number of ahead(numbers())) expect(asked).toEqual([1, 2, 3].slice(0, number + 1))
 })
 
-test('yields the values before an error, and closes the source on break', async () => {
+test('the row splitter yields the values before an error, and closes the source if the reader breaks the loop', async () => {
   let isEnded = false
   async function* failing() {
     try {

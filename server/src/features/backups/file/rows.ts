@@ -1,4 +1,7 @@
-/** Splits a stream of rows between rows. COPY's text format escapes line breaks in values, so each break ends a row. */
+/**
+ * Splits a stream of rows between rows. In COPY's text format, values contain no line breaks, so each line break ends a
+ * row.
+ */
 
 const LINE_BREAK = 10
 /** Returns a Buffer that shares the memory of the array. */
@@ -26,8 +29,8 @@ export async function* wholeRows(rows: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /**
- * Groups rows into parts, each as a list of memory blocks. A part stays valid until the part after the next is
- * requested, because two sets of blocks are reused in turn to avoid garbage.
+ * Groups rows into parts, each as a list of memory blocks. Two sets of blocks are reused in turn to avoid garbage. A
+ * part therefore stays valid until the second part after it is requested.
  * @param size the minimum size of a part; only the last part may be smaller
  */
 export async function* inParts(
@@ -85,7 +88,7 @@ export async function* ahead<T>(source: AsyncGenerator<T>): AsyncGenerator<T> {
       const { done, value } = await next
       if (done) return
       next = source.next()
-      // Prevents an unhandled rejection. If the caller continues, the loop awaits this promise and throws the error.
+      // Prevents an unhandled rejection. When the loop awaits this promise, it throws the error.
       next.catch(() => undefined)
       yield value
     }

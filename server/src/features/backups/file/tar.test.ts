@@ -35,7 +35,7 @@ const WHOLE = Object.fromEntries(
   Object.entries(FILES).map(([name, body]) => [name, Buffer.concat(body)]),
 )
 
-test('writes archives that tar can read', async () => {
+test('the tar module writes archives that the tar program can read', async () => {
   const input = await written()
   expect(execFileSync('tar', ['-t'], { input }).toString().trim().split('\n')).toEqual(NAMES)
   for (const name of NAMES)
@@ -44,11 +44,14 @@ test('writes archives that tar can read', async () => {
   expect(first).toMatch(/^-rw------- .* 9 2026-11-21 12:00/)
 })
 
-test.each([1, 511, 512, 513, 100_000])('reads an archive in pieces of %d bytes', async (size) => {
-  expect(await read(await written(), size)).toEqual(WHOLE)
-})
+test.each([1, 511, 512, 513, 100_000])(
+  'the tar module reads an archive that arrives in pieces of %d bytes',
+  async (size) => {
+    expect(await read(await written(), size)).toEqual(WHOLE)
+  },
+)
 
-test('rejects truncated archives, unrelated bytes and oversized files', async () => {
+test('the tar module rejects truncated archives, unrelated bytes and oversized files', async () => {
   const bytes = await written()
   await expect(read(bytes.subarray(0, 1_500), 400)).rejects.toThrow(UnreadableFile)
   await expect(read(bytes.subarray(0, 300), 400)).rejects.toThrow(UnreadableFile)

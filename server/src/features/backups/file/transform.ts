@@ -13,7 +13,7 @@ export async function* through(
   after: (piece: Buffer) => void = () => undefined,
 ): AsyncGenerator<Buffer> {
   const done = pipeline(source, transform)
-  // Prevents an unhandled rejection if the caller stops early. Otherwise the promise is awaited at the end.
+  // Prevents an unhandled rejection if the caller stops early. In other cases the promise is awaited at the end.
   done.catch(() => undefined)
   for await (const piece of transform as AsyncIterable<Buffer>) {
     yield piece

@@ -1,6 +1,6 @@
 /**
- * Writes a backup (header, rows and manifest) as a stream through tar, zstd and age. Backpressure keeps each step from
- * running ahead of the next.
+ * Writes a backup (header, rows and manifest) as a stream through tar, zstd and age. Backpressure makes each step wait
+ * for the next one.
  */
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
@@ -51,7 +51,8 @@ export function writeBackup(
   const options: ZstdOptions & TransformOptions = {
     params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL },
     chunkSize: ZSTD_CHUNK_BYTES,
-    // Accepts a piece only after the previous one is compressed, because the memory of that piece may then be reused.
+    // Accepts a piece only after the previous one is compressed, because the source may then reuse the memory of that
+    // piece.
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
@@ -113,7 +114,7 @@ async function* counted(rows: AsyncIterable<Uint8Array>, total: Total): AsyncGen
   }
 }
 
-/** Adds bytes to the total of a table. The bytes need not end between rows. */
+/** Adds bytes to the total of a table. The bytes may end in the middle of a row. */
 export function add(total: Total, bytes: Buffer): void {
   for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, at + 1)) total.rows += 1
   total.bytes += bytes.length

@@ -92,12 +92,12 @@ export function nextToCheck(
     .executeTakeFirst()
 }
 
-/** Records that a backup was just checked, with any result, so that the other backups are checked next. */
+/** Records that a backup was just checked, regardless of the result, so that the other backups are checked next. */
 export async function saveChecked(tx: TenantTx, id: string): Promise<void> {
   await tx.db.updateTable('backups').set({ checked_at: sql`now()` }).where('id', '=', id).execute()
 }
 
-/** Returns when the first tenant was created, because no backup can be older. Returns null if there is no tenant. */
+/** Returns when the first tenant was created. No backup can be older. Returns null if there is no tenant. */
 export async function beganAt(tx: TenantTx): Promise<string | null> {
   const { rows } = await sql<{ began_at: string | null }>`
     select min(created_at) as began_at from tenants`.execute(tx.db)

@@ -10,7 +10,7 @@ import { knownOf } from '../schedule/schedule.store.ts'
 import type { StoredObject } from '../stores/store.ts'
 import { listed } from './unusable.ts'
 
-/** The minimum age of an orphan. A new backup gets its row before its file, and a deletion takes only moments. */
+/** The minimum age of an orphan. A younger file may belong to a backup that is being created or deleted. */
 const OLD_MS = DAY
 
 /** The objects that belong to one backup in the store. */
@@ -29,7 +29,7 @@ export function orphans(deps: AdoptDeps & { clock: Time }): Fix {
     const before = clock.now() - OLD_MS
     const lost = [...stored].filter(([id, { writtenAt }]) => !known.has(id) && writtenAt < before)
     if (lost.length === 0) return { lost, looked_at: stored.size }
-    // Lists the store again, because a backup may be deleted (first the row, then the file) between the two reads.
+    // Lists the store again. A backup may be deleted between the two reads: first its row, then its file.
     const again = storedIn(await listed(store, clock))
     return { lost: lost.filter(([id]) => again.has(id)), looked_at: stored.size }
   }

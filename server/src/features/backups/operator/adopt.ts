@@ -93,7 +93,8 @@ export async function adoptOne(
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
     const { backup_id: _, installation: __, root_key, ...backup } = { ...entry, locked_until }
-    // Locks the root key. Until this row is committed, retention could destroy the key as no longer needed.
+    // Locks the root key. Without the lock, the retention job could destroy the key as unneeded before this row is
+    // committed.
     if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
       return `its root key ${root_key} was destroyed when no registered backup needed it, so the file can no longer be decrypted`
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))

@@ -23,7 +23,7 @@ import { type AdoptDeps, type Adoption, adoptOne, adoptStoredBackups } from './a
 import { jobState } from './commands.store.ts'
 import { inWords } from './problem-sentences.ts'
 
-/** How often to check the progress of a job, which may run in another process. */
+/** The interval at which the progress of a job is read. The job may run in another process. */
 const ASK_EVERY_MS = 200
 
 /** Receives the progress, between 0 and 1. */
@@ -53,7 +53,7 @@ export interface BackupCommands {
 }
 
 export interface CommandDeps extends AdoptDeps, NamedDrillDeps {
-  /** Starts a worker that runs only this job, in case no service is running to do it. */
+  /** Starts a worker for this job only, in case no service is running. */
   startWorker(job: string): BackupWorker
 }
 
@@ -85,7 +85,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     return found(backup_id)
   }
 
-  /** Waits until a job ends. Runs the job in this process if no running service claims it. */
+  /** Waits until a job ends. If no running service claims the job, runs it in this process. */
   async function follow(job: string, onProgress: OnProgress): Promise<void> {
     const worker = deps.startWorker(job)
     try {
@@ -105,7 +105,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
   async function drill(id: string, onProgress: OnProgress): Promise<Backup> {
     const { status, type, rewritten_at } = await found(id)
     if (status !== 'completed')
-      throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
+      throw new StartupError(`Backup ${id} has the status ${status}. Choose a completed backup.`)
     if (type !== 'full')
       throw new StartupError(
         'A test restore requires a full backup. This is a backup of one tenant.',
@@ -118,7 +118,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
     await using _lock = await reading.lock(id)
     const { status, type, tenant_id, sha256, size_bytes, rewritten_at } = await found(id)
     if (status !== 'completed')
-      throw new StartupError(`The status of the backup is ${status}, but it has to be completed.`)
+      throw new StartupError(`Backup ${id} has the status ${status}. Choose a completed backup.`)
     const never = new AbortController().signal
     try {
       await verifyFile(

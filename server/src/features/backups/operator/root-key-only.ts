@@ -28,7 +28,7 @@ export async function backupIdentity(keys: Keys): Promise<string> {
 ${identity}`
 }
 
-/** The dependencies of a test restore, except the backup keys, which are derived from the root keys. */
+/** The dependencies of a test restore except the backup keys, which are derived from the root keys. */
 export type Trial = Omit<DrillDeps, 'backupKeys'>
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The SQL that restricts access in the staged rows, using the column rules of the features, before the rows are
- * applied. By default a restore brings back data but never access that was revoked. Rows that keep their current access
- * are reported.
+ * The SQL that restricts the access in the staged rows before they are applied. It follows the column rules of the
+ * features. By default a restore brings back data, but not access that was revoked since the backup. The result reports
+ * rows that keep their current access.
  */
 import type { PgConnection } from '../../../platform/db/index.ts'
 import type { ColumnRules, RestoreColumns } from '../../../platform/feature/restore-columns.ts'
@@ -49,7 +49,7 @@ async function narrowColumns(
       where not exists (select from ${id(table.name)} live where ${matching(table)})`)
 }
 
-/** Updates staged rows whose live row still exists, if they meet the condition. */
+/** Updates the staged rows that meet the condition and whose live row still exists. */
 async function updateStage(
   client: PgConnection,
   table: Staged,
@@ -63,8 +63,8 @@ async function updateStage(
 }
 
 /**
- * Restarts the grace period of rows that are deleted in the backup. The grace period in the backup may have ended, so
- * the next purge could destroy rows that were live until this restore.
+ * Restarts the grace period of rows that are marked as deleted in the backup. Some of these rows were live until this
+ * restore. If their grace period in the backup has already ended, the next purge would destroy them.
  */
 export async function restartGracePeriods(
   client: PgConnection,
@@ -81,7 +81,7 @@ export async function restartGracePeriods(
       )
 }
 
-/** Keeps values that were used up after the backup, such as recovery codes, when the backup's access is restored. */
+/** When the backup's access is restored, keeps values that were used up after the backup, such as recovery codes. */
 export async function keepSpent(
   client: PgConnection,
   tables: readonly Staged[],

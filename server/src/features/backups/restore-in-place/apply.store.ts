@@ -10,16 +10,13 @@ import { id, matching, type Staged, stageOf } from './stage.store.ts'
 
 const ENDING: readonly RestoreRule[] = ['ended', 'closed']
 
-/**
- * A column of a unique index, and a temporary value. Rows hold that value until they get their new value without a
- * conflict.
- */
+/** A column of a unique index, with a temporary value. A row gets this value until its new value causes no conflict. */
 interface Parked {
   column: string
   value: string
 }
 
-/** A staged table, its restore rule, and its unique column if rows could conflict. */
+/** A staged table with its restore rule. Includes its unique column if its rows could conflict. */
 export type Ruled = Staged & { rule: RestoreRule; parked?: Parked | undefined }
 
 const listOf = (columns: readonly string[], of?: string) =>
@@ -27,11 +24,14 @@ const listOf = (columns: readonly string[], of?: string) =>
 /** Returns the columns to compare and write. Key columns are excluded, because they identify the row. */
 const valuesOf = ({ columns, key }: Staged) => columns.filter((column) => !key.includes(column))
 
-/** Returns true if live rows that the backup lacks are removed. Tenants are deleted in another step, and keys stay. */
+/**
+ * Returns true if live rows that the backup does not contain are removed. Excludes tenants, which another step deletes,
+ * and keys, which are never removed.
+ */
 const isCleared = ({ name, tenant, rule }: Ruled) =>
   rule === 'restored' && tenant !== null && name !== 'tenants'
 
-/** Selects the live rows to remove. Only tenants in the backup are affected, so rows of newer tenants stay. */
+/** Selects the live rows to remove. Affects only tenants in the backup, so rows of newer tenants are kept. */
 const REMOVED = (table: Staged) =>
   `from ${id(table.name)} live where live.${id(table.tenant ?? 'id')} in (select id from stage_tenants) and not exists (
      select from ${stageOf(table.name)} stage where ${matching(table)})`
@@ -40,7 +40,7 @@ const ADDED = (table: Staged) =>
   `from ${stageOf(table.name)} stage where not exists (
      select from ${id(table.name)} live where ${matching(table)})`
 
-/** Compares rows as text, because some types, such as json, have no equality operator. */
+/** Compares rows as text, because some types such as json have no equality operator. */
 const DIFFERS = (values: readonly string[]) =>
   `(${listOf(values, 'live')})::text is distinct from (${listOf(values, 'stage')})::text`
 
@@ -93,7 +93,7 @@ export async function apply(
 
 /**
  * Sets temporary values in unique columns, and null in columns that the deletions would set to null. Returns the number
- * of rows that match the stage afterwards. The later update skips those rows, so they are counted here.
+ * of rows that then match the stage. The later update skips these rows, so they must be counted here.
  */
 async function park(client: PgConnection, table: Ruled): Promise<number> {
   const emptied = table.emptied.map((column) => ({ column, value: 'null' }))
@@ -120,7 +120,7 @@ async function parkColumn(
   return Number(rows[0]?.count)
 }
 
-/** Counts new rows whose references to later rows are left out at first. The later update adds these references. */
+/** Counts new rows that are inserted without their references to later rows. The later update adds these references. */
 async function countUnfinished(client: PgConnection, table: Ruled): Promise<number> {
   if (table.late.length === 0) return 0
   const some = table.late.map((column) => `stage.${id(column)} is not null`).join(' or ')

@@ -1,4 +1,7 @@
-/** The SQL of maintenance mode: an advisory lock that makes every node respond with 503, for one tenant or for all. */
+/**
+ * The SQL of maintenance mode: an advisory lock that makes every node respond with 503 to requests of one tenant or of
+ * all tenants.
+ */
 import type { Time } from '../../../lib/time.ts'
 import { EVERY_TENANT, LOCKS, type PgConnection } from '../../../platform/db/index.ts'
 
@@ -23,11 +26,11 @@ export async function enterMaintenance(
 }
 
 /**
- * Makes the server check every second, even during a statement, that this process is still connected. Otherwise, if
- * this process is killed, maintenance mode would last until its statement ends.
+ * Makes the server check every second, even during a statement, that this process is still connected. Otherwise
+ * maintenance mode would continue after this process is killed, until its statement ends.
  */
 async function checkConnection(client: PgConnection): Promise<void> {
-  // PostgreSQL does not support this setting on every operating system.
+  // Ignores an error, because PostgreSQL does not support this setting on every operating system.
   await client.query(`set client_connection_check_interval = '1s'`).catch(() => undefined)
 }
 

@@ -4,7 +4,10 @@
 export interface AccessCase {
   table: string
   id: number
-  /** The fields that keep their current value, or are restored as locked. */
+  /**
+   * The fields that keep their current value. For a record that was deleted after the backup, the fields with which it
+   * comes back blocked.
+   */
   fields: string[]
 }
 
@@ -22,7 +25,7 @@ export interface Difference {
 export interface RestoreOptions {
   /** The tenant to restore; null for all tenants. */
   tenant_id: number | null
-  /** `backup` also restores access, for example after a break-in, except for sessions, keys and used codes. */
+  /** `backup` restores access too, for example after a break-in. Sessions, keys and used codes are never restored. */
   access: 'merged' | 'backup'
   dry_run: boolean
 }

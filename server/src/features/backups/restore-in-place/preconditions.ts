@@ -14,7 +14,7 @@ import { setRole } from './transaction.store.ts'
 /** Thrown when a restore is refused before it has changed anything. */
 export class RefusedError extends Error {}
 
-/** The maximum number of safeguards named in the message. The self-healing checks list all of them. */
+/** The maximum number of safeguards in the message. The self-healing checks list all of them. */
 const MAX_NAMED = 5
 
 /**
@@ -31,7 +31,7 @@ export async function requireSafeguards(
   if (subjects.length === 0) return
   const more = subjects.length > MAX_NAMED ? ` and ${subjects.length - MAX_NAMED} more` : ''
   throw new RefusedError(
-    `the database schema differs from this release in its protections (${subjects.slice(0, MAX_NAMED).join(', ')}${more}). Correct that first as described in the runbook schema-drift.md`,
+    `these safeguards of the database differ from this release: ${subjects.slice(0, MAX_NAMED).join(', ')}${more}. Repair them first, as the runbook schema-drift.md describes`,
   )
 }
 
@@ -47,7 +47,7 @@ export async function requireCompatible(
   tenantId: number | null,
 ): Promise<'current' | 'older'> {
   if (header.backup_id !== job.backup_id || header.type !== job.type)
-    throw new UnreadableFile('the file contains a different backup than its name says')
+    throw new UnreadableFile('the file contains another backup than the one in its name')
   if (header.installation !== (await installationOf(client)))
     throw new RefusedError(
       'the backup belongs to another installation. Restore it into an empty database with wardkeep backup restore',
@@ -68,7 +68,7 @@ export async function requireCompatible(
 }
 
 /**
- * Refuses restores that cannot succeed. Runs after staging and before maintenance mode, so a refusal causes no
+ * Refuses restores that cannot succeed. Runs after staging and before maintenance mode, so that a refusal causes no
  * downtime.
  * @throws RefusedError
  */
@@ -86,7 +86,7 @@ export async function requirePossible(
   // Two accounts in one tenant cannot have the same e-mail address.
   if (await isAddressOfOther(client, kept))
     throw new RefusedError(
-      'the backup contains a since deleted account with your e-mail address or that of another superadmin. Ask another superadmin to start the restore',
+      'in the backup, an account that was deleted later has your e-mail address, or that of another superadmin. Ask another superadmin to start the restore',
     )
   await client.query('rollback')
 }

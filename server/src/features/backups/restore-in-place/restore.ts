@@ -1,7 +1,7 @@
 /**
- * Restores a backup into the database it was created from, completely or not at all. While one tenant is restored, the
- * others stay in service. The rows are staged before maintenance mode begins. Then one transaction exports its snapshot
- * for a safety backup and writes the differences.
+ * Restores a backup into the database from which it was created, completely or not at all. While one tenant is
+ * restored, the others stay in service. The rows are staged before maintenance mode begins. Then a single transaction
+ * exports its snapshot for a safety backup, and writes the differences.
  */
 import { randomUUID } from 'node:crypto'
 import type { PgConnection } from '../../../platform/db/index.ts'
@@ -47,7 +47,7 @@ export async function restoreBackup(
   const input = { client, job, options, deps, staged, watch }
   watch.progress({ ...LOADED, phase: options.dry_run ? COUNTING : REPLACING })
   if (options.dry_run) return runSteps(DRY_RUN_STEPS, { ...input, safetyId: null })
-  // When one tenant is restored from a full backup, the size of its data is unknown until the safety backup is written.
+  // If one tenant is restored from a full backup, the size of its data is unknown until the safety backup is written.
   if (tenant_id === null || job.type === 'tenant') await deps.store.requireRoom(staged.bytes)
   await watch.quiet()
   await enterMaintenance(client, tenant_id, deps.clock)
@@ -59,8 +59,8 @@ export async function restoreBackup(
 }
 
 /**
- * Runs the transaction, and retries it after a conflict with other writers, because other tenants use the same tables.
- * Each retry replaces the safety backup of the previous attempt.
+ * Runs the transaction. Retries after a conflict with other writers, because other tenants use the same tables. Each
+ * retry replaces the safety backup of the previous attempt.
  */
 async function runAgain(input: RestoreInput): Promise<RestoreResult> {
   for (let tried = 1; ; tried += 1)

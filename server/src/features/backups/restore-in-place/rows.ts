@@ -1,5 +1,5 @@
 /**
- * The sources of restored rows: the backup file itself, or a temporary server that migrated the rows to the current
+ * The sources of restored rows: the backup file itself, or a temporary server that has migrated the rows to the current
  * schema.
  */
 import { ownerClient, type PgConnection } from '../../../platform/db/index.ts'
@@ -16,7 +16,8 @@ import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 export interface RowSource {
   tables: readonly BackedUpTable[]
   /**
-   * Calls `take` with chunks of complete rows until all rows were read. The rows are verified only when this returns.
+   * Calls `take` with chunks of complete rows until all rows are read. The rows are verified only when this function
+   * returns.
    */
   each(take: (table: string, rows: Buffer) => Promise<void>): Promise<void>
 }
@@ -51,7 +52,7 @@ export function withOlderRows<T>(
 ): Promise<T> {
   const { backupKeys, migrations, wanted } = deps
   return onThrowAwayServer(deps, size, async (address, log) => {
-    // Loads purged tenants and records too, because the caller removes and reports them.
+    // Loads purged tenants and records as well, because the caller removes and reports them.
     const how = {
       address,
       backupKeys,

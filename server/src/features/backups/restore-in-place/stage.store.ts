@@ -1,6 +1,6 @@
 /**
- * The SQL of the stage: temporary tables that contain the rows of a backup. They do not change the live tables, and no
- * other connection can see them.
+ * The SQL of the stage. The stage consists of temporary tables with the rows of a backup. They do not affect the live
+ * tables, and no other connection can see them.
  */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
@@ -19,7 +19,7 @@ export interface Staged {
   key: readonly string[]
   /** The column that contains the tenant id; null if the rows belong to no tenant. */
   tenant: string | null
-  /** Columns that reference tables applied later. They are set once those rows exist. */
+  /** Columns that refer to tables that are applied later. They are set once the rows of those tables exist. */
   late: readonly string[]
   /** Columns that the database sets to null when the referenced row is deleted. */
   emptied: readonly string[]
@@ -143,7 +143,9 @@ const columnsOf = (references: readonly Reference[]) => [
   ...new Set(references.flatMap(({ columns }) => columns)),
 ]
 
-/** Orders tables so that each follows the tables it references. A nullable reference in a cycle is set later. */
+/**
+ * Orders tables so that each comes after the tables that it references. In a cycle, a nullable reference is set later.
+ */
 function inOrder(tables: readonly Described[], references: readonly Reference[]): Staged[] {
   const waiting = new Map(tables.map((table) => [table.name, table]))
   const ordered: Staged[] = []

@@ -144,7 +144,10 @@ function batchesTo(client: PgConnection, staged: readonly Staged[], tenantId: nu
   return { add, flush }
 }
 
-/** Returns the rule for a table. When the backup's access is restored, merged tables other than keys are replaced. */
+/**
+ * Returns the rule for a table. When the backup's access is restored, tables that are usually merged are replaced,
+ * except tables of keys.
+ */
 function ruleOf(rules: RestoreRules, name: string, access: RestoreOptions['access']): RestoreRule {
   const rule = rules[name] ?? 'never touched'
   return rule === 'merged' && access === 'backup' && !STAGED_KEY_TABLES.includes(name)

@@ -10,16 +10,17 @@ import {
 } from '../../../platform/db/index.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/feature/restore-rule.ts'
 
-/** How long to wait for running writers. Longer than any statement of the service may run. */
+/** How long to wait for running writers. This is longer than any statement of the service may run. */
 const WRITERS_END_WITHIN = '60s'
 const SOMEBODY_WRITES =
   'Nothing was restored, because a transaction has been writing to the database for more than a minute. Find it in pg_stat_activity, then start the restore again'
-/** The maximum number of attempts to lock the tables, because a deadlock with a writer may abort an attempt. */
+/** The maximum number of attempts to lock the tables. A deadlock with a writer may abort an attempt. */
 const MAX_TRIES = 10
 
 /**
  * Returns the tables to lock during a full restore: tables that it writes, and tables whose rows a cascading delete may
- * remove. Tables that a restore never touches stay unlocked, because the safety backup is recorded in them.
+ * remove. Tables that a restore never changes are not locked, because the record of the safety backup is written to
+ * them.
  */
 export async function writtenTables(client: PgConnection, rules: RestoreRules): Promise<string[]> {
   const having = (...kinds: RestoreRule[]) =>
@@ -37,22 +38,22 @@ export async function writtenTables(client: PgConnection, rules: RestoreRules): 
 }
 
 /**
- * Begins the transaction. It fails rather than overwrite a row committed after its snapshot. Returns the name of the
- * exported snapshot.
+ * Begins the transaction. The transaction fails if it would overwrite a row that was committed after its snapshot.
+ * Returns the name of the exported snapshot.
  * @param locked the tables to lock against other writers, after waiting for the running ones
  */
 export async function begin(client: PgConnection, locked: readonly string[]): Promise<string> {
   for (let tried = 1; ; tried += 1)
     try {
       await client.query('begin isolation level repeatable read')
-      // Locks the tables before the first query, so that the snapshot includes commits made while waiting.
+      // Locks the tables before the first query, so that the snapshot includes commits made during the wait.
       if (locked.length > 0)
         await client.query(`set local lock_timeout = '${WRITERS_END_WITHIN}';
           lock table ${locked.map(pg.escapeIdentifier).join(', ')} in share row exclusive mode;
           set local lock_timeout to default`)
       break
     } catch (error) {
-      // The connection itself may have failed. In that case the first error shows the cause.
+      // Ignores an error, because the connection itself may have failed. The original error shows the cause.
       await client.query('rollback').catch(() => undefined)
       if ((error as { code?: string }).code === '55P03')
         throw new Problem('busy', { detail: SOMEBODY_WRITES, cause: error })
@@ -94,6 +95,6 @@ function roleStatement(role: RestoreRole, tenantId: number | null): string {
 export async function commit(client: PgConnection): Promise<void> {
   await client.query(recordTopics(['restored']))
   await client.query('commit')
-  // If this notification fails, the nodes still find the recorded topic when they poll.
+  // Ignores a failed notification, because the nodes find the recorded topic when they poll.
   await client.query(`select pg_notify('${CHANNEL}', 'restored')`).catch(() => undefined)
 }

@@ -71,7 +71,7 @@ interface RestoreRun extends RestoreInput {
   tables: RestoreResult['tables']
   /** The ids of the tenants that the restore deletes. */
   deleted: number[]
-  /** The work that features do after the commit. */
+  /** Work that features do after the commit. */
   afterwards: ((client: PgConnection) => Promise<void>)[]
 }
 
@@ -98,8 +98,8 @@ const EXCLUDE_PURGED: RestoreStep = {
 }
 
 /**
- * Runs as the role that sees all rows, because the user who requested the restore, or another superadmin, may belong to
- * a different tenant.
+ * Runs with the role that sees all rows, because the user who requested the restore, or another superadmin, may belong
+ * to another tenant.
  */
 const NARROW_ACCESS: RestoreStep = { name: 'narrow access', role: 'platform', run: narrow }
 
@@ -138,8 +138,8 @@ export const RESTORE_STEPS: readonly RestoreStep[] = [
 const BEGIN_READ_ONLY = 'begin isolation level repeatable read read only'
 
 /**
- * The steps of a dry run. The stage is prepared in a separate transaction. The transaction that counts needs no
- * transaction id, which would delay all journal readers.
+ * The steps of a dry run. The stage is prepared in a separate transaction. The counting transaction is read-only and
+ * gets no transaction id. An open transaction with an id would delay all journal readers.
  */
 export const DRY_RUN_STEPS: readonly RestoreStep[] = [
   { name: 'begin', role: 'owner', run: ({ client }) => send(client, BEGIN_READ_ONLY) },
@@ -228,7 +228,7 @@ async function narrow(run: RestoreRun): Promise<void> {
   await keepAccounts(client, kept, tables, columns)
   if (options.access === 'backup') await keepSecretsOf(client, kept, tables, columns)
   if (!(await isOperatorLeft(client, options.tenant_id)))
-    throw new RefusedError('no superadmin could sign in after the restore')
+    throw new RefusedError('no superadmin would be able to sign in after the restore')
 }
 
 async function prepareFeatures(run: RestoreRun): Promise<void> {
@@ -268,7 +268,7 @@ async function complete(run: RestoreRun): Promise<void> {
   const { client, job, deps, afterwards } = run
   await completeRestore(client, job.id, resultOf(run))
   await store.commit(client)
-  // A failure of this work does not affect the restore.
+  // Logs an error of this work. It does not affect the restore.
   await canFail(runAfterwards(client, afterwards), 'work after a restore', deps.log)
 }
 

@@ -15,7 +15,7 @@ import { rowsWithout } from '../file/tenant-rows.ts'
 import { build, dropConstraints, putBack, requireRestoredSchema } from './safeguards.store.ts'
 
 const id = pg.escapeIdentifier
-/** The size of a COPY message. The server makes an additional copy of larger messages. */
+/** The size of a COPY message. For a larger message, the server makes an additional copy. */
 const MESSAGE_BYTES = 64 * 1024
 
 export interface Load {
@@ -99,8 +99,8 @@ export const WEBHOOK_QUEUES = `
   from webhooks where not exists (select from webhook_queues queue where queue.webhook_id = webhooks.id)`
 
 /**
- * Inserts rows that are not backed up because they are derived from other rows. The recursive query jumps from action
- * to action in the index, because millions of journal entries have only about a hundred distinct actions.
+ * Inserts rows that are not backed up because they are derived from other rows. The recursive query reads one index
+ * entry per distinct action. There are only about a hundred actions in millions of journal entries.
  */
 const DERIVED_ROWS = [
   WEBHOOK_QUEUES,
@@ -123,12 +123,13 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
   const stream = client.query(copyFrom(`copy ${id(name)} (${listed}) from stdin`))
   const done = finished(stream)
   let sending = Promise.resolve()
-  // Prevents unhandled rejections. The next write, or the end, throws the error.
+  // Prevents unhandled rejections. The next write or the end throws the error.
   const handledLater = () => undefined
   done.catch(handledLater)
   return {
     table: name,
-    // Resolves before the rows are sent, so the caller can read the next ones. The database validates the rows.
+    // Resolves before the rows are sent, so that the caller can read the next ones in the meantime. The database
+    // validates the rows.
     async write(rows) {
       await sending
       const room = new Promise<void>((resolve) => {
@@ -163,7 +164,7 @@ async function makePartitions(client: PgConnection, tables: readonly BackedUpTab
          from unnest($1::text[]) month, (values ((now() at time zone 'UTC')::date)) as now (today)) as ahead`,
       [months],
     )
-  // Creates each day separately, because days may be years apart if the machine was off in between.
+  // Creates each day separately, because the days may be years apart if the service was stopped for that long.
   for (const day of partsOf('webhook_deliveries'))
     await client.query(
       `select ensure_webhook_partitions(to_date($1, 'YYYY_MM_DD'), to_date($1, 'YYYY_MM_DD'))`,
@@ -173,7 +174,7 @@ async function makePartitions(client: PgConnection, tables: readonly BackedUpTab
 
 /**
  * Advances the sequences beyond all ids that may have been used, even after the backup, so that no id is used twice.
- * The safety margin is a quarter of the last value, but at least a million.
+ * The margin is a quarter of the last value, but at least a million.
  */
 async function advanceSequences(client: PgConnection, { sequences = {} }: Header): Promise<void> {
   const { rows } = await client.query<{ name: string; table: string; column: string }>(

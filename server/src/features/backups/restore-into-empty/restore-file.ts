@@ -17,7 +17,7 @@ export interface RestoreFileDeps
   extends Omit<EmptyRestoreDeps, 'backupKeys' | 'notes' | 'recordNotes'> {
   /** The root keys. The current one comes first. */
   rootKeys: readonly [Uint8Array, ...Uint8Array[]]
-  /** The configured store. Its notes of purged tenants and patients are applied, as are the notes next to the file. */
+  /** The configured store. The restore applies its notes of purged tenants and patients, and those next to the file. */
   store: Store
   /** Receives the share of the file that was read, between 0 and 1. */
   onProgress?: ((share: number) => void) | undefined

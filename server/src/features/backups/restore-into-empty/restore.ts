@@ -1,7 +1,7 @@
 /**
- * Restores a full backup into an empty database. One transaction creates the schema of the backup and loads its rows,
- * and commits only after the whole file is verified. Then newer migrations run, as on any older database. The restored
- * copy pauses outgoing messages until an operator releases them.
+ * Restores a full backup into an empty database. A single transaction creates the schema of the backup and loads its
+ * rows. It commits only after the whole file is verified. Then newer migrations run, as on any older database. The
+ * restored copy sends no outgoing messages until an operator releases them.
  */
 import { StartupError } from '../../../lib/startup-error.ts'
 import { type DatabaseAddress, ownerClient, PLATFORM_ROLE } from '../../../platform/db/index.ts'
@@ -31,13 +31,16 @@ export interface EmptyRestoreDeps {
   /** The notes of individually purged records, such as patients. */
   recordNotes: readonly RecordNotes[]
   purgedRecords: readonly PurgedRecords[]
-  /** True to accept a backup of one tenant, for a caller that only reads the rows from the restored database. */
+  /** True to accept a backup of a single tenant. For callers that only read the rows from the restored database. */
   takesClinics?: boolean
   /** The migrations of this release. Tests may pass others. */
   migrations?: Migration[]
 }
 
-/** Thrown when the backup's release has different migrations. That release can restore the backup. */
+/**
+ * Thrown when this release does not have all migrations of the backup's release. Only that other release can restore
+ * the backup.
+ */
 export class OtherReleaseError extends StartupError {}
 
 /** The result of a restore into an empty database. */
@@ -67,7 +70,7 @@ export async function restoreIntoEmpty(
 }
 
 /**
- * Registers the purged records. Their rows are already deleted, so a crash before this step restores nothing purged.
+ * Registers the purged records. Their rows are already deleted, so a crash before this step restores no purged record.
  */
 async function enterOwnRecords(
   { address, recordNotes, purgedRecords }: EmptyRestoreDeps,

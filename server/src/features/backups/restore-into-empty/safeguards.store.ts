@@ -1,7 +1,7 @@
 /**
  * Drops the parts of a new schema that block or slow down loading, and restores them afterwards. Forced row-level
- * security blocks COPY even for the owner. Triggers and references would be checked row by row. Keys and indexes are
- * faster to build, and more compact, when all rows are already loaded.
+ * security blocks COPY even for the owner. Triggers and references would run for each row. Keys and indexes are built
+ * faster, and are more compact, after all rows are loaded.
  */
 import type pg from 'pg'
 import { StartupError } from '../../../lib/startup-error.ts'
@@ -56,13 +56,16 @@ interface Built {
 /** The dropped parts of a schema, with what is needed to restore them. */
 export interface Safeguards {
   built: readonly Built[]
-  /** The statements that restore references (which need the keys), then triggers, then forced row-level security. */
+  /**
+   * The statements that restore references, then triggers, then forced row-level security. References need the keys,
+   * which are restored before.
+   */
   restoring: readonly string[]
 }
 
 /**
- * Drops the constraints, indexes, triggers and forced row-level security of the tables. Partitions created during the
- * load therefore have none of them either.
+ * Drops the constraints, indexes, triggers and forced row-level security of the tables. Partitions that are created
+ * during the load therefore have none of them either.
  */
 export async function dropConstraints(
   client: PgConnection,
@@ -80,12 +83,12 @@ export async function dropConstraints(
 }
 
 /**
- * Builds keys and indexes from the loaded rows. Builds those of each partition first, while its rows are in memory; the
- * parent table then adopts them.
+ * Builds keys and indexes from the loaded rows. Builds the indexes of each partition first, while its rows are in
+ * memory. The parent table then takes them over.
  * @throws StartupError if rows conflict, for example two rows with the same key
  */
 export async function build(client: PgConnection, built: readonly Built[]): Promise<void> {
-  // Allows the index of a large table to be sorted in memory instead of on disk.
+  // Makes enough memory available to sort the index of a large table in memory instead of on disk.
   await client.query(`set local maintenance_work_mem = '128MB'`)
   for (const [table, own] of Map.groupBy(built, (one) => one.table)) {
     const { rows: partitions } = await client.query<{ name: string }>(
@@ -106,8 +109,8 @@ export async function build(client: PgConnection, built: readonly Built[]): Prom
 }
 
 /**
- * Returns the statement that creates a key or an index. Without a name, PostgreSQL generates the one it uses for
- * partitions.
+ * Returns the statement that creates a key or an index. If the statement has no name, PostgreSQL generates the name, as
+ * it does for partitions.
  */
 function statementFor(table: string, kind: Built['kind'], rest: string, name?: string): string {
   if (kind !== 'constraint') return `create ${kind} ${name ?? ''} on ${table} ${rest}`

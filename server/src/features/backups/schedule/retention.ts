@@ -14,9 +14,12 @@ import { findOutdated, knownOf, type OutdatedBackup } from './schedule.store.ts'
 
 const OUTDATED = jobKind<Record<string, never>>('backups.outdated', { expireInSeconds: 3600 })
 
-/** How long safety backups and the rows of failed backups are kept. */
+/** How long safety backups and the rows of failed backups are kept, regardless of BACKUP_KEEP. */
 const ANYWAY_MS = 7 * DAY
-/** Longer than creating any backup takes. A file of this age without a row is an orphan. */
+/**
+ * The minimum age of an orphan. Creating a backup takes less time, so an older file without a row belongs to no running
+ * job.
+ */
 const ORPHAN_MS = 2 * DAY
 
 export interface RetentionDeps {
@@ -29,9 +32,9 @@ export interface RetentionDeps {
 }
 
 /**
- * Registers the retention job. Returns a function that queues it, to be called in the transaction that completes a
- * backup, because nothing is deleted unless a new backup exists. A restored copy deletes nothing until it is released,
- * because it may share the store of the original service.
+ * Registers the retention job. Returns a function that queues the job. It must be called in the transaction that
+ * completes a backup, because old backups are deleted only when there is a new one. A restored copy deletes nothing
+ * until it is released, because it may share the store of the original service.
  */
 export function deletesOutdated(
   deps: RetentionDeps & RootKeysDeps & { jobs: Jobs; hold: OutboundHold },
@@ -62,8 +65,8 @@ export async function deleteOutdatedBackups(
       ? 'locked'
       : await db.acrossTenants(async (tx) => {
           await lockUntilEnd(tx, 'storeDeletion')
-          // Earlier deletions may have taken minutes. If a newer backup failed or was deleted in that time, this one
-          // is needed again.
+          // Checks again, because earlier deletions may have taken minutes. If a newer backup has failed or was deleted
+          // in that time, this backup is needed again.
           const stillOutdated = await findOutdated(tx, limits)
           if (!stillOutdated.some(({ id }) => id === backup.id)) return 'needed'
           return deleteWithFile(tx, SYSTEM, backup, { files: store, log })

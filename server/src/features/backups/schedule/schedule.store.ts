@@ -27,9 +27,9 @@ export interface OutdatedBackup {
 }
 
 /**
- * Returns the backups that are no longer needed. For each type and tenant, these are all but the newest `keep` backups.
- * Safety backups are not counted; both they and failed backups are returned once they are older than `anyway`. The
- * newest verified backup and the newest one with a test restore are never returned.
+ * Returns the backups that are no longer needed. For each type and tenant, these are all except the newest `keep`
+ * backups. Safety backups and failed backups do not count towards `keep`. They are returned once they are older than
+ * `anyway`. The newest verified backup and the newest one with a test restore are never returned.
  */
 export async function findOutdated(
   tx: TenantTx,
@@ -64,8 +64,9 @@ export interface RootKeyNeed {
 }
 
 /**
- * Returns the oldest backup's time, and whether the store has unknown backups. Uses one statement: with two, a backup
- * registered in between would be neither unknown nor the oldest. A failed backup counts while its file is stored.
+ * Returns the oldest backup's time, and whether the store has unknown backups. Uses a single statement. With two
+ * statements, a backup that is registered between them would be missed by both. A failed backup counts as long as its
+ * file is stored.
  * @param stored the ids of the backups whose files are in the store
  */
 export async function rootKeyNeed(tx: TenantTx, stored: readonly string[]): Promise<RootKeyNeed> {

@@ -8,7 +8,9 @@ import { join } from 'node:path'
 import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
 import { writeOut } from './write-out.ts'
 
-/** The free space to keep on the disk, which the embedded database may share: 5 % of the disk, but at most 1 GiB. */
+/**
+ * The free space to keep on the disk: 5 % of the disk, but at most 1 GiB. The embedded database may use the same disk.
+ */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3
 const CHECK_EVERY_BYTES = 16 * 1024 ** 2
@@ -29,7 +31,7 @@ export function folderStore(folder: string): OpenStore {
     const room = bavail * bsize - spare
     if (room < bytes)
       throw new NoRoomError(
-        `${folder} has ${mebibytes(Math.max(0, room))} of free space besides its reserve, but ${mebibytes(bytes)} are required. Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
+        `${folder} has ${mebibytes(Math.max(0, room))} of free space without the reserve, but ${mebibytes(bytes)} are required. Free some space, delete a backup (DELETE /api/admin/backup/ID), or move BACKUP_DIR`,
       )
   }
 
@@ -124,7 +126,8 @@ export function folderStore(folder: string): OpenStore {
 }
 
 /**
- * Returns true if the disk, a quota or a process limit is exhausted. This can happen even after a check for free space.
+ * Returns true if the disk, a quota or a limit of the process is exhausted. This can happen even after the check for
+ * free space.
  */
 const isFull = (error: unknown): error is NodeJS.ErrnoException =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')

@@ -16,6 +16,6 @@ export function openStore({ clock, config }: Core): { store: OpenStore; folder?:
   return { store: folderStore(folder), folder }
 }
 
-/** Opens the configured store without a running service. The caller must close the store. */
+/** Opens the configured store for a caller outside the service. The caller must close the store. */
 export const storeBy = (config: Core['config']): OpenStore =>
   openStore({ clock: systemTime, config }).store

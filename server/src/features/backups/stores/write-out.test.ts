@@ -18,7 +18,7 @@ async function newFile(): Promise<{ file: FileHandle; written(): Promise<Buffer>
   return { file, written: () => readFile(path) }
 }
 
-/** Yields pieces of the same size. Frees each piece when the next one is requested. */
+/** Yields pieces of the same size. A piece is freed when the next one is requested. */
 async function* inPieces(bytes: Buffer, size: number) {
   for (let from = 0; from < bytes.length; from += size) {
     const piece = Buffer.from(Uint8Array.prototype.slice.call(bytes, from, from + size))
@@ -34,7 +34,7 @@ test.each([
   [3 * MIB + 1, 100_000],
   [5 * MIB, MIB],
   [5 * MIB + 7, 4 * MIB + 3],
-])('writes %i bytes in pieces of %i', async (size, pieces) => {
+])('the file writer writes %i bytes to a file in pieces of %i', async (size, pieces) => {
   const { file, written } = await newFile()
   const bytes = randomBytes(size)
   const reported: number[] = []
@@ -44,7 +44,7 @@ test.each([
   expect(Math.max(0, ...reported)).toBeLessThanOrEqual(MIB)
 })
 
-test('flushes the file while it grows, and again at its end', async () => {
+test('the file writer flushes the file repeatedly while it grows, and once at its end', async () => {
   const { file } = await newFile()
   const [beside, atTheEnd] = [vi.spyOn(file, 'datasync'), vi.spyOn(file, 'sync')]
   await writeOut(file, inPieces(Buffer.alloc(70 * MIB), MIB), unasked)
@@ -52,14 +52,17 @@ test('flushes the file while it grows, and again at its end', async () => {
   expect(atTheEnd).toHaveBeenCalledOnce()
 })
 
-test.each(['writeFile', 'datasync', 'sync'] as const)('throws a failure of %s', async (name) => {
-  const { file } = await newFile()
-  vi.spyOn(file, name).mockRejectedValueOnce(new Error('the disk has gone'))
-  const writing = writeOut(file, inPieces(Buffer.alloc(70 * MIB), MIB), unasked)
-  await expect(writing).rejects.toThrow('the disk has gone')
-})
+test.each(['writeFile', 'datasync', 'sync'] as const)(
+  'the file writer throws the error of a failed %s call',
+  async (name) => {
+    const { file } = await newFile()
+    vi.spyOn(file, name).mockRejectedValueOnce(new Error('the disk has gone'))
+    const writing = writeOut(file, inPieces(Buffer.alloc(70 * MIB), MIB), unasked)
+    await expect(writing).rejects.toThrow('the disk has gone')
+  },
+)
 
-test('waits for a running write before it throws an error', async () => {
+test('the file writer waits for a running write before it throws an error', async () => {
   const { file } = await newFile()
   const write = file.writeFile.bind(file)
   let isUnderWay = false

@@ -38,14 +38,17 @@ export async function writeOut(
   }
 }
 
-/** Runs tasks in the background, one at a time. Each call waits for the previous task, and throws that task's error. */
+/**
+ * Returns a function that runs tasks in the background, one at a time. Each call waits for the previous task, and
+ * throws the error of that task.
+ */
 function oneAtATime() {
   let last = Promise.resolve()
   return {
     async next(work: () => Promise<void>): Promise<void> {
       await last
       last = work()
-      // Prevents an unhandled rejection. The next call of `next`, or `end`, throws the error.
+      // Prevents an unhandled rejection. The next call of `next` or `end` throws the error.
       last.catch(() => undefined)
     },
     end: () => last,
@@ -53,7 +56,7 @@ function oneAtATime() {
 }
 
 /**
- * Groups the bytes into blocks. Two buffers are used in turn, so a block stays valid until the block after the next is
+ * Groups the bytes into blocks. Two buffers are used in turn, so a block stays valid until the second block after it is
  * requested.
  */
 async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {

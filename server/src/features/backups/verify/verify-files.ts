@@ -19,11 +19,16 @@ import type { BackupReadLocks } from '../work/reading.ts'
 const CHECK = jobKind<Record<string, never>>('backups.check', {
   expireInSeconds: 24 * 60 * 60 - 1,
 })
-/** Runs four times a day. For daily backups of equal size, this reads four backups a day. */
+/**
+ * Runs four times a day, and verifies one backup each time. If all backups have the same size, this reads four times
+ * that size per day.
+ */
 const CRON = '41 1,7,13,19 * * *'
 /** A backup that was verified within this time is skipped. */
 const OLD_MS = DAY
-/** If this many files in a row are unavailable, the store itself probably fails, so no further files are tried. */
+/**
+ * After this many unavailable files in a row, the store itself has probably failed. No further files are then tried.
+ */
 const MAX_UNREAD = 3
 
 export interface CheckDeps {
@@ -84,7 +89,7 @@ async function saveFault(
 ): Promise<boolean> {
   if (error instanceof UnreadableFile)
     await db.acrossTenants((tx) => saveVerified(tx, backup, false))
-  // A separate self-healing check reports missing files.
+  // Records nothing, because a separate self-healing check reports missing files.
   else if (error instanceof NotStoredError)
     await db.acrossTenants((tx) => saveChecked(tx, backup.id))
   else {

@@ -33,7 +33,7 @@ function locksOn(isAlive: (connection: number) => boolean = () => true, answer =
   return { locks, opened, closed: () => closed }
 }
 
-test('replaces a connection that does not respond', async () => {
+test('a backup lock replaces its connection if it does not respond', async () => {
   let isAlive = true
   const { locks, opened } = locksOn((connection) => isAlive || connection > 1)
   await locks.share('longReads', 1)
@@ -47,7 +47,7 @@ test('replaces a connection that does not respond', async () => {
   expect(opened).toHaveLength(2)
 })
 
-test('shares one connection between all locks and closes it after the last release', async () => {
+test('a backup lock uses one connection for all locks and closes it after the last release', async () => {
   const { locks, opened, closed } = locksOn()
   const held = [await locks.share('longReads', 1), await locks.share('longJobs', 2)]
   await held[0]?.[Symbol.asyncDispose]()
@@ -56,13 +56,13 @@ test('shares one connection between all locks and closes it after the last relea
   expect([opened.length, closed()]).toEqual([1, 1])
 })
 
-test('closes the connection if its only lock is refused', async () => {
+test('a backup lock closes the connection if its only lock is refused', async () => {
   const { locks, closed } = locksOn(undefined, false)
   expect(await locks.share('longJobs', 2)).toBeUndefined()
   expect(closed()).toBe(1)
 })
 
-test('aborts every lock of a lost connection, and reconnects for the next lock', async () => {
+test('a backup lock aborts every lock of a lost connection, and reconnects for the next lock', async () => {
   const { locks, opened } = locksOn()
   const held = [await locks.share('longReads', 1), await locks.share('longJobs', 2)]
   opened[0]?.emit('error', new Error('terminated'))

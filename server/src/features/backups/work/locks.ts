@@ -1,7 +1,7 @@
 /**
  * The advisory locks of this process for backups: for the files that it reads, the jobs that it runs, and its readiness
- * to claim jobs. All locks share one connection, so they end when the process dies. The connection is open while any
- * lock is held.
+ * to claim jobs. All locks share one connection, so they end when the process dies. The connection is open as long as
+ * any lock is held.
  */
 import { Problem } from '../../../lib/problems.ts'
 import {

@@ -1,4 +1,7 @@
-/** Prevents the deletion of backups that a node is reading. If a process loses its lock, it still continues reading. */
+/**
+ * Prevents the deletion of backups that a node is reading. If a process loses its lock, it nevertheless continues
+ * reading.
+ */
 import { Problem } from '../../../lib/problems.ts'
 import { readLockOf } from '../backups.store.ts'
 import type { BackupLocks } from './locks.ts'
@@ -7,8 +10,8 @@ const RETRY_SECONDS = 1
 
 export interface BackupReadLocks {
   /**
-   * Prevents the deletion of a backup until the returned object is disposed of. Look up the backup after this call,
-   * because it may have been deleted before.
+   * Prevents the deletion of a backup until the returned object is disposed of. The caller must look up the backup
+   * after this call, because it may have been deleted before.
    * @throws Problem 503 while the backup is being deleted
    */
   lock(id: string): Promise<AsyncDisposable>

@@ -72,8 +72,8 @@ export class LostJobError extends Error {
 /**
  * Acquires a shared lock on the job for as long as this connection lives. Other connections of this process share the
  * lock.
- * @throws LostJobError if another process is testing the lock, which can happen only after this process lost its other
- * shared lock
+ * @throws LostJobError if another process is testing the lock. This can happen only after this process has lost its
+ * other shared lock.
  */
 export async function shareJob(
   client: PgConnection,
@@ -87,8 +87,8 @@ export async function shareJob(
 }
 
 /**
- * The maximum time that a restore may wait in the queue. Its requester expects it soon; a late restore would silently
- * discard newer changes.
+ * The maximum time that a restore may wait in the queue. The requester expects the restore soon, and a late restore
+ * would silently discard newer changes.
  */
 const RESTORE_WAITS_AT_MOST = '1 hour'
 
@@ -116,7 +116,7 @@ export async function beginJob(tx: TenantTx, { id, kind, backup_id }: Job): Prom
   return begun !== undefined
 }
 
-/** Returns the job's start time. No two attempts of a job start at the same time. */
+/** Returns the start time of the job. Each attempt of a job has a different start time. */
 export const findBeginning = (tx: TenantTx, { id }: Pick<Job, 'id'>) =>
   tx.db
     .selectFrom('backup_jobs')
@@ -161,9 +161,9 @@ export async function saveProgress(
 }
 
 /**
- * Locks the job's row until the transaction ends, so that no other process can end the job during it.
- * @throws LostJobError if another process ended the job, or may be deleting its files because `findAbandoned` found the
- * job's lock free
+ * Locks the job's row until the transaction ends, so that no other process can end the job in the meantime.
+ * @throws LostJobError if another process has ended the job. Also thrown if `findAbandoned` has found the job's lock
+ * free, because that process may be deleting the job's files.
  */
 export async function requireAtWork(
   tx: TenantTx,
@@ -253,8 +253,8 @@ export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
 
 /**
  * Marks the unfinished safety backups of a restore as failed, and returns their ids. Finds them by the restore's scope,
- * because only one restore per scope runs at a time. Returns none if the restore has ended, because they may belong to
- * a later one.
+ * because only one restore per scope runs at a time. Returns none if the restore has ended, because unfinished safety
+ * backups may then belong to a later restore.
  */
 export async function failSafeties(
   tx: TenantTx,
@@ -295,7 +295,7 @@ export async function completeBackup(tx: TenantTx, id: string, made: CreatedBack
   if (numUpdatedRows === 0n) throw new NotStoredError('the backup no longer exists')
 }
 
-/** Returns running jobs whose lock nobody holds, because their process has died. Skips jobs whose row is locked. */
+/** Returns running jobs whose lock no process holds, because their process has died. Skips jobs whose row is locked. */
 export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
   const running = await jobs(tx)
     .where('backup_jobs.status', '=', 'running')
@@ -309,7 +309,7 @@ export async function findAbandoned(tx: TenantTx): Promise<Job[]> {
   return running.filter(({ number }) => free.has(number))
 }
 
-/** Returns which of the jobs have a lock that nobody holds, and acquires these locks until the transaction ends. */
+/** Returns the jobs whose lock is free. Acquires these locks until the transaction ends. */
 async function freeOf(tx: TenantTx, numbers: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ number: number }>`
     select number from unnest(${numbers}::int[]) as jobs (number)

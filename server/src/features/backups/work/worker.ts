@@ -1,7 +1,7 @@
 /**
- * Runs backup jobs, one at a time on each node. A job counts as running only while its advisory lock is held, so a
- * crashed process leaves no job running. Two connections share the lock: the connection that does the work, and the one
- * in `locks.ts`, which stays open until the outcome is recorded.
+ * Runs backup jobs, one at a time on each node. A job counts as running only while its advisory lock is held. After a
+ * crash the lock is free, so another process can mark the job as failed. Two connections share the lock: the connection
+ * that does the work, and the connection in `locks.ts`. The second one stays open until the outcome is recorded.
  */
 
 import { poller } from '../../../lib/poller.ts'
@@ -39,7 +39,7 @@ import * as store from './work.store.ts'
 
 const POLL_MS = 2_000
 const PROGRESS_EVERY_MS = 1_000
-/** Limits throttling, so that a backup takes at most five times as long (docs/backups.md). */
+/** Limits the throttling. A backup takes at most five times as long as without throttling (docs/backups.md). */
 const PACER_LIMITS = { perTransaction: 4, max: 4, idle: 0.1 }
 /** The pause before trying again to record the outcome of a job. */
 const END_AGAIN_MS = 500
@@ -51,7 +51,10 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   /** Maps each database constraint to the problem that its feature throws when it is violated. */
   conflicts: Conflicts
   locks: BackupLocks
-  /** The id of the only job to run, and only while no service claims queued jobs. If undefined, runs all jobs. */
+  /**
+   * The id of the only job to run. This job is run only if no service claims queued jobs. If undefined, the worker runs
+   * all jobs.
+   */
   only?: string | undefined
   /** Called within the transaction that marks a backup as completed. */
   onCreated(tx: TenantTx): Promise<void>
@@ -75,7 +78,7 @@ interface JobOutcome {
   rewritten?: Rewritten
 }
 
-/** Thrown when a job stops in favor of other work. All jobs except restores are retried later. */
+/** Thrown when a job stops to make way for other work. All jobs except restores are retried later. */
 class GiveWay extends Error {}
 
 export interface BackupWorker {
@@ -92,7 +95,8 @@ export function startBackupWorker(given: BackupWorkerDeps): BackupWorker {
   const stopping = new AbortController()
 
   /**
-   * Returns true if a service will claim the job. The service has its own store and keys, and outlives this command.
+   * Returns true if a service will claim the job. This is preferred, because the service has its own store and keys and
+   * outlives this command.
    */
   const isLeft = async () =>
     deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
@@ -177,7 +181,7 @@ async function perform(
     const result = await restoreBackup(client, job, options, { ...deps, safety }, watch)
     return options.dry_run ? { result } : 'ended'
   } catch (error) {
-    // After an abort, other errors are only its consequences. The abort reason is the actual cause.
+    // After an abort, other errors are only consequences of the abort. The actual cause is the reason of the abort.
     throw signal.aborted ? signal.reason : error
   } finally {
     signal.removeEventListener('abort', end)
@@ -189,7 +193,9 @@ async function perform(
 async function requireInTime({ db }: BackupWorkerDeps, { id }: store.Job): Promise<void> {
   const ordered = await db.acrossTenants((tx) => store.findLapsed(tx, id), 'read')
   if (ordered !== undefined)
-    throw new RefusedError(`it was requested at ${ordered} and waited too long. Request it again`)
+    throw new RefusedError(
+      `the restore was requested at ${ordered} and has waited too long. Request it again`,
+    )
 }
 
 /** Records the progress of a job. Aborts it when a user cancels it, or another process waits for its table locks. */
@@ -285,7 +291,7 @@ async function finish(
       return 'ended'
     }
     await cleanUp(deps, job)
-    // An interrupted restore is not restarted automatically, because its requester may no longer expect it.
+    // Does not restart an interrupted restore automatically, because the requester may no longer expect it.
     if (error instanceof GiveWay && kind !== 'restore') {
       log.info({ backup, reason: error.message }, 'backup job postponed')
       await db.acrossTenants((tx) => store.requeueJob(tx, job))
@@ -304,7 +310,8 @@ async function finish(
 
 /**
  * Records the outcome of a job. Retries if the database is not writable, for example while another node's full restore
- * blocks writes for minutes. Until then the job does not count as abandoned, because its lock is held.
+ * blocks writes for minutes. During the retries the job does not count as abandoned, because this process still holds
+ * its lock.
  * @throws the reason of the signal if the signal aborts first
  */
 async function conclude(
@@ -313,7 +320,8 @@ async function conclude(
   ending: AbortSignal,
   work: (tx: TenantTx) => Promise<unknown>,
 ): Promise<void> {
-  // A restore may have entered maintenance mode itself, so it must not wait for that mode to end.
+  // The outcome of a restore is recorded in maintenance mode too, because the restore may have entered that mode
+  // itself.
   if (kind === 'restore') return void (await db.acrossTenants(work))
   const logFailure = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {

@@ -86,7 +86,7 @@ export function overviewService(deps: OverviewDeps): OverviewService {
         failure = error
         log.warn({ err: error, part: part.name }, 'overview part failed')
       }
-    // If every part failed, the database is unavailable or overloaded.
+    // If every part failed, the database itself is unavailable or overloaded.
     if (read.size === 0) throw failure
     return read
   }

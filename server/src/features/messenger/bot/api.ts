@@ -1,6 +1,6 @@
 /**
  * The part of the messenger provider's API that the bot uses. Every URL contains the token, and the library's errors
- * contain the URL, the chat or the text. Therefore this file throws only `BotFault`, which contains none of them.
+ * may contain the URL, the chat or the text. This module therefore throws only `BotFault`, which contains none of them.
  */
 import type { Api, GrammyError } from 'grammy'
 import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
@@ -15,8 +15,8 @@ const POLL_SECONDS = 25
 const POLL_DEADLINE = POLL_SECONDS * SECOND + 10 * SECOND
 const DEADLINE = 10 * SECOND
 /**
- * The maximum number of updates in a response. A long message that replies to another long one takes some 100 KiB. A
- * response above the upstream limit of 1 MiB could not be read, which would block all later updates.
+ * The maximum number of updates in a response. A long message that replies to another long one takes about 100 KiB. A
+ * response above the upstream limit of 1 MiB could never be read, and would block all later updates.
  */
 const MAX_UPDATES = 8
 
@@ -55,14 +55,16 @@ export interface BotApiOptions {
   upstream: Upstream
 }
 
-/** Opens the API. Loads the library only here, because a service without a bot does not need it. */
+/**
+ * Opens the API. Loads the library only when this function is called, because a service without a bot does not need it.
+ */
 export async function openBotApi({ token, root, upstream }: BotApiOptions): Promise<BotApi> {
   const grammy = await import('grammy')
   type Options = NonNullable<ConstructorParameters<typeof Api>[1]>
   const within = (deadlineMs: number) =>
     new grammy.Api(token, {
       apiRoot: root,
-      // The library's timeout is longer than the deadline of the exchange, so the deadline always ends the request.
+      // The timeout of the library is longer than the deadline, so that the deadline always ends the request first.
       timeoutSeconds: (deadlineMs + MINUTE) / SECOND,
       fetch: upstreamFetch(upstream, deadlineMs) as unknown as NonNullable<Options['fetch']>,
     })

@@ -11,9 +11,9 @@ import type { BotState } from '../messenger.table.ts'
 export const BOT_LEASE_SECONDS = 10
 
 /**
- * Claims the bot's lease if no other process has it. Also claims a lease that ends implausibly late, because it was
- * written while the database's clock was wrong. Returns the new epoch, which fences writes, or undefined if the lease
- * is taken.
+ * Claims the bot's lease if no other process has it. Also claims a lease whose end is implausibly late, because the
+ * database's clock was wrong when it was written. Returns the new epoch, with which writes prove that they belong to
+ * this lease. Returns undefined if another process has the lease.
  */
 export async function claimBotLease(tx: TenantTx, worker: string): Promise<number | undefined> {
   const { rows } = await sql<{ epoch: number }>`
@@ -46,7 +46,8 @@ export async function releaseBotLease(tx: TenantTx, epoch: number): Promise<void
 }
 
 /**
- * Returns whether this process still has the lease. If so, no other process can claim it before the transaction ends.
+ * Returns whether this process still has the lease. If so, no other process can claim the lease before the transaction
+ * ends.
  */
 export async function holdsBotLease(tx: TenantTx, epoch: number): Promise<boolean> {
   const row = await tx.db
@@ -106,7 +107,8 @@ export async function saveBot(
 }
 
 /**
- * The number of days for which a position is valid: one less than the time until update numbers may restart (Bot API).
+ * The number of days for which a stored position in the updates is valid. The provider may restart the numbers of
+ * updates one day later (Bot API).
  */
 const NUMBERS_HOLD_DAYS = 6
 

@@ -12,11 +12,14 @@ import { watchBotSilence } from './silence.ts'
 import type { Take } from './take-updates.ts'
 import type { Update } from './updates.ts'
 
-/** The growing waits while another program receives the updates. `REFUSED_WAIT` applies after a rejected token. */
+/**
+ * The growing waits while another program receives the bot's updates. `REFUSED_WAIT` is the wait after a rejected
+ * token.
+ */
 const CONFLICT_WAITS = [1, 2, 5, 10, 20].map((seconds) => seconds * SECOND)
 const REFUSED_WAIT = 10 * SECOND
 const FAILED_WAIT = 2 * SECOND
-/** The wait after an empty response, because not every provider keeps the request open until there are updates. */
+/** The wait after an empty response. Not every provider keeps the request open until there are updates. */
 const EMPTY_WAIT = 200
 
 export interface BotDeps {
@@ -44,11 +47,14 @@ export interface Bot {
 export function startBot(deps: BotDeps): Bot {
   const { db, changes, clock, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
   let me: number | undefined
-  /** True if the configured way to receive updates was set up, and nothing has indicated a change since. */
+  /**
+   * True if this process has set up the configured way to receive updates, and nothing has indicated a change since
+   * then.
+   */
   let isSetUp = false
   /** The URL to which updates are sent, in the provider's spelling. */
   let sentTo: string | undefined
-  /** Aborts a poll for updates, so that the token is checked first. */
+  /** Aborts a poll for updates so that the token is checked before the next poll. */
   let recheck = new AbortController()
   let state: BotState = 'new'
   let conflicts = 0
@@ -56,7 +62,7 @@ export function startBot(deps: BotDeps): Bot {
 
   async function note(next: BotState): Promise<void> {
     const isNew = await db.acrossTenants((tx) => store.saveState(tx, tenure.epoch, next))
-    // Set only after the write, so that a failed write is retried.
+    // Set after the write, so that a failed write is tried again.
     state = next
     if (!isNew) return
     changes.notify(TOPIC_BOT)
@@ -89,7 +95,7 @@ export function startBot(deps: BotDeps): Bot {
       if (webhook) sentTo = await api.getWebhook(tenure.over)
       isSetUp = true
     } catch (error) {
-      // A rejected token or an unavailable provider also prevents sending, so those states take precedence.
+      // Keeps a state that also prevents sending: a rejected token or an unavailable provider.
       const isWorse =
         error instanceof BotFault && (isOfToken(error) || (state === 'away' && isUnanswered(error)))
       if (!isWorse && !tenure.over.aborted) await note('deaf')
@@ -106,7 +112,7 @@ export function startBot(deps: BotDeps): Bot {
       })
   }
 
-  /** Records that updates arrive as configured. */
+  /** Records that updates arrive in the configured way. */
   async function works(): Promise<void> {
     conflicts = 0
     if (state !== 'ok') await note('ok')
@@ -114,7 +120,7 @@ export function startBot(deps: BotDeps): Bot {
 
   /** Records that another program receives the bot's updates. Returns how long to wait before the next attempt. */
   async function conflict(): Promise<number> {
-    // The cause may also be a webhook that was set or deleted by another program, so the setup is repeated.
+    // Sets up the way to receive updates again, because another program may have set or deleted the webhook.
     isSetUp = false
     await note('conflict')
     conflicts += 1
@@ -132,7 +138,8 @@ export function startBot(deps: BotDeps): Bot {
     }
     const offset = await db.acrossTenants(store.findOffset, 'read')
     const signal = AbortSignal.any([tenure.over, recheck.signal])
-    // After an outage, does not wait for updates, to notice immediately that the provider is available again.
+    // After an outage, requests the updates without waiting for new ones, to notice at once that the provider is
+    // available again.
     const updates = await api.getUpdates(offset, signal, state === 'away')
     await works()
     await takeAll(id, updates)
@@ -170,7 +177,7 @@ export function startBot(deps: BotDeps): Bot {
   const polling = poller(poll, {
     clock,
     pollMs: FAILED_WAIT,
-    // A request that was aborted by the end of the tenure does not count as a failure.
+    // A request that was aborted because the lease has ended does not count as a failure.
     onError: (error, previous) => tenure.over.aborted || logFailure(error, previous),
   })
   return {

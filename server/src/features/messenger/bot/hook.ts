@@ -1,4 +1,7 @@
-/** Handles updates that the provider sends to the webhook of any process, each update once. */
+/**
+ * Handles updates that the provider sends to the webhook. Any process can receive them, and each update is handled
+ * once.
+ */
 import { timingSafeEqual } from 'node:crypto'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { DeriveKey } from '../../../platform/crypto/index.ts'
@@ -41,7 +44,7 @@ export function openHook({ db, take, secret }: HookDeps): Hook {
       const update = readUpdate(body)
       await db.acrossTenants(async (tx) => {
         const bot_id = await findBotId(tx)
-        // After this error, the provider sends the update again.
+        // The provider sends the update again after this error.
         if (bot_id === null) throw new Problem('messenger_unconfigured', { retryAfter: 5 })
         await take(tx, bot_id, update)
       })

@@ -1,4 +1,4 @@
-/** Ensures that at most one process is the bot, which receives updates and sends messages. */
+/** Ensures that at most one process runs the bot, which receives updates and sends messages. */
 import { SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
@@ -18,17 +18,19 @@ import * as store from './bot.store.ts'
 const POLL_MS = 1_000
 const RENEW_MS = 3_000
 
-/** The period during which this process is the bot. */
+/** The period during which this process runs the bot. */
 export interface Tenure {
   readonly epoch: number
   /** Aborts when the tenure is over. */
   readonly over: AbortSignal
-  /** Returns whether this process is certainly still the bot. Must be checked before each message. */
+  /**
+   * Returns whether this process certainly still has the bot's lease. The caller must check this before each message.
+   */
   isSure(): boolean
   /**
-   * Ensures that this process is still the bot when the transaction commits. Call it in each transaction that records
-   * results.
-   * @throws TenureOver if another process is the bot
+   * Ensures that this process still has the lease when the transaction commits. The caller must call this function in
+   * each transaction that records results.
+   * @throws TenureOver if another process runs the bot
    */
   fence(tx: TenantTx): Promise<void>
 }
@@ -47,14 +49,12 @@ export interface LeaseDeps {
   log: Logger
   /** The id of this process. */
   worker: string
-  /** Starts the bot's work. Stopping the returned work also ends requests under way. */
+  /** Starts the bot's work. Stopping the returned work also aborts its requests. */
   begin(tenure: Tenure): Background
 }
 
 export interface BotLease {
-  /**
-   * Resolves when no message is due. Resolves immediately if this process is not the bot, or the token is not valid.
-   */
+  /** Resolves when no message is due. Resolves at once if another process runs the bot or the token is not valid. */
   idle(): Promise<void>
   /** Ends the bot's work, and releases the lease so that another process can claim it immediately. */
   stop(): Promise<void>
@@ -112,7 +112,7 @@ export function keepLease({ db, changes, clock, log, worker, begin }: LeaseDeps)
     },
     { clock, pollMs: POLL_MS, onError: logFailures('renewal of the messenger bot lease', log) },
   )
-  // Checks the lease after each change of the bot, because another process may have released it.
+  // Checks the lease after each change of the bot's row, because another process may have released the lease.
   const unsubscribe = changes.subscribe((topic) => {
     if (topic === TOPIC_BOT && !current) renewal.wake()
   })

@@ -1,14 +1,16 @@
 /** Distinguishes an outage of the provider from a single request without a response. */
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 
-/** The provider counts as unavailable after this many failures in a row, if they span at least the time `FOR`. */
+/**
+ * The number of failures in a row after which the provider counts as unavailable, if they span at least the time `FOR`.
+ */
 const FAILURES = 3
 const FOR = MINUTE
 
 export interface Silence {
   /** Records a request without a response. Returns whether the provider now counts as unavailable. */
   missed(): boolean
-  /** Records a response of any kind, which ends a run of failures. */
+  /** Records a response of any kind. It ends a series of failures. */
   responded(): void
 }
 

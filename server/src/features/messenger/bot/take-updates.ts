@@ -1,4 +1,7 @@
-/** Handles polled and received updates, each update once. An update that keeps failing does not block the others. */
+/**
+ * Handles updates, each once, whether they were polled or sent to the webhook. An update that keeps failing does not
+ * block the others.
+ */
 import { problemOf, type TenantTx } from '../../../platform/db/index.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import { takeUpdate } from './bot.store.ts'
@@ -31,7 +34,7 @@ export function updateTaker({ handle, log }: { handle: Handle; log: Logger }): T
     try {
       await handle(tx, update)
     } catch (error) {
-      // Does not count failures because of an unavailable or overloaded database, which the update did not cause.
+      // A failure because of an unavailable or overloaded database does not count, because the update did not cause it.
       if (!problemOf(error)) failed(update_id)
       throw error
     }

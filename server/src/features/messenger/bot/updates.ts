@@ -18,7 +18,8 @@ import { CHAT_GAP } from '../sending/pace.ts'
 import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/bot-replies.ts'
 
 /**
- * The fields of an update that the bot reads. Each may be missing or malformed, because strangers can cause updates.
+ * The fields of an update that the bot reads. Each may be missing or malformed, because strangers can cause updates
+ * too.
  */
 export interface Update {
   update_id: number
@@ -51,14 +52,17 @@ export interface UpdatesDeps {
 export type Handle = (tx: TenantTx, update: Update) => Promise<void>
 
 export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
-  /** Replies to a command. Ends a pause caused by a refusal, because a chat that writes can receive messages. */
+  /**
+   * Replies to a command. Ends a pause after a refusal, because a chat that writes to the bot can receive messages
+   * again.
+   */
   async function answer(tx: TenantTx, chatId: number, text: string): Promise<void> {
     await endRefusal(tx, chats.hashOf(chatId), isoAt(clock, CHAT_GAP))
     await reply(tx, chatId, text, 'answer')
   }
 
   async function offerCode(tx: TenantTx, chat: Chat): Promise<void> {
-    // If the code cannot be sent, creating it would only invalidate the current code of the chat.
+    // Creates no code if it cannot be sent, because a new code would invalidate the current code of the chat.
     if (!(await hasRoomForAnswers(tx))) return
     const code = newCode()
     const chat_hash = chats.hashOf(chat.id)
@@ -102,7 +106,9 @@ function privateChat(chat: { id?: unknown; type?: unknown } | undefined): number
   return type === 'private' && Number.isSafeInteger(id) ? (id as number) : undefined
 }
 
-/** Returns the chat and the command of a person's text in a private chat. Returns undefined for any other message. */
+/**
+ * Returns the chat and the command of a person's message in a private chat. Returns undefined for any other message.
+ */
 function spokenIn(
   message: NonNullable<Update['message']>,
 ): { chat: Chat; command: string } | undefined {

@@ -39,7 +39,7 @@ export interface Chats {
   /** Decrypts a user's chat. @throws UnreadableError if the chat or a key of the tenant cannot be decrypted */
   openOf(tx: TenantTx, link: SealedChat): Promise<Chat>
   /**
-   * Decrypts a user's chat, or returns null if it cannot be decrypted. Users can then still see and remove their link.
+   * Decrypts a user's chat. Returns null if it cannot be decrypted, so that users can still see and remove their link.
    */
   openOrNull(tx: TenantTx, link: SealedChat): Promise<Chat | null>
 }

@@ -1,4 +1,4 @@
-/** Tests the format of link codes, and the variants of typing a code that are accepted. */
+/** Tests the format of link codes, and the ways of typing a code that are accepted. */
 
 import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
@@ -8,7 +8,7 @@ const aCode = fc
   .array(fc.constantFrom(...ALPHABET), { minLength: CODE_LENGTH, maxLength: CODE_LENGTH })
   .map((characters) => characters.join(''))
 
-describe('a code', () => {
+describe('a linking code', () => {
   test('has eight characters from an alphabet without look-alikes', () => {
     expect(new Set(ALPHABET).size).toBe(31)
     expect(ALPHABET).not.toMatch(/[01OIL]/)
@@ -49,15 +49,15 @@ describe('a code', () => {
   })
 
   test.each(['', 'ABCD234', 'ABCD23456', 'ABCD-234O', 'ABCD-2341', 'ABCD_2345', 'АBCD2345', '\0'])(
-    'cannot be %j',
+    'is not recognized in %j',
     (typed) => {
       expect(readCode(typed)).toBeUndefined()
     },
   )
 })
 
-describe('a digest', () => {
-  test('depends only on the text and the key', () => {
+describe('the digest of a linking code', () => {
+  test('depends only on the code and the key', () => {
     const [one, other] = [digestWith(Buffer.alloc(32, 1)), digestWith(Buffer.alloc(32, 2))]
     expect(one('ABCD2345')).toEqual(one('ABCD2345'))
     expect(one('ABCD2345')).not.toEqual(one('ABCD2346'))

@@ -3,7 +3,7 @@ import { createHmac, randomInt } from 'node:crypto'
 import { MINUTE } from '../../../lib/clock.ts'
 import { typedCode } from '../../../lib/pasted.ts'
 
-/** The digits and capital letters, without those that look or sound alike: 0, O, 1, I and L. */
+/** The digits and capital letters, except those that look or sound alike: 0, O, 1, I and L. */
 export const ALPHABET = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 export const CODE_LENGTH = 8
 /** How long a code is valid, in milliseconds. */
@@ -29,10 +29,13 @@ export function readCode(typed: string): string | undefined {
   return isCode ? code : undefined
 }
 
-/** Computes a keyed digest. A key is needed because chat ids and codes are few enough to be guessed by trying all. */
+/** Computes a keyed digest. Without a key, chat ids and codes could be found by trying all of them. */
 export type Digest = (text: string) => Buffer
 
-/** Creates a digest function. @param key derived from the service key for this purpose only */
+/**
+ * Creates a digest function.
+ * @param key a key that is derived from the service's key only for this purpose
+ */
 export function digestWith(key: Uint8Array): Digest {
   return (text) => createHmac('sha256', key).update(text).digest()
 }

@@ -26,7 +26,7 @@ export const SEALED_CODES: RootSealed = {
 }
 /**
  * Limits attempts per user: after five codes, the wait doubles with each attempt, up to 15 minutes. A correct code does
- * not reset the count, because anyone can get any number of correct codes from their own chat.
+ * not reset the count, because a user can get any number of correct codes from their own chat.
  */
 const BY_USER: ThrottleRule = { name: 'link code', free: 5, first: 5, longest: 900, isKept: true }
 /** Limits attempts per network. Allows more codes, because all users of a tenant may share one address. */
@@ -48,8 +48,8 @@ export interface LinkingDeps {
 export interface Linking {
   status(caller: Caller): Promise<MessengerStatus>
   /**
-   * Links the chat that received the code. @throws Problem 503 without a bot, 400 for an invalid code, 409 for another
-   * user's chat, 429 after too many codes
+   * Links the chat that received the code.
+   * @throws Problem 503 without a bot, 400 for an invalid code, 409 for another user's chat, 429 after too many codes
    */
   link(caller: Caller, code: string): Promise<MessengerStatus>
   unlink(caller: Caller): Promise<MessengerStatus>
@@ -82,15 +82,16 @@ export function linkingService(deps: LinkingDeps): Linking {
     if (!taken) throw new Problem('link_code_invalid')
     const { chat_hash } = taken
     const user = keysOf(caller)
-    // Locks the owner before the chats, like the deletion of an account does, so that the two cannot deadlock.
+    // Locks the owner before the chats, in the same order as the deletion of an account, so that the two cannot
+    // deadlock.
     const owner = await store.lockOwner(tx, user)
     if (!owner) throw new Problem('invalid_token')
-    // Checks the session while the owner is locked, so that a session ended by a new password cannot link a chat.
+    // Checks the session while the owner is locked. A session that a new password has ended can then not link a chat.
     await deps.requireSignedIn(tx, caller)
     const before = await store.findLink(tx, user)
     await store.lockChats(tx, before ? [chat_hash, before.chat_hash] : [chat_hash])
     const linked = await store.lockLinkOfChat(tx, chat_hash)
-    // Nothing to do: the chat is already linked to the caller's account.
+    // The chat is already linked to the caller's account, so nothing has to change.
     if (linked?.user_id === caller.user_id) return
     if (linked) throw new Problem('chat_linked')
     const chat = chats.open<Chat>(SEALED_CODES, chat_hash, taken.sealed_chat)

@@ -62,7 +62,7 @@ interface UserKeys {
   user_id: number
 }
 
-/** Identifies the current link of a user. With an `id`, matches only the link with that id. */
+/** Identifies the current link of a user. With an `id`, matches the link only if it has that id. */
 export interface LinkOf extends UserKeys {
   id?: number
 }
@@ -81,11 +81,11 @@ export function findLink(
 }
 
 /**
- * Locks chats. All code locks a chat before its link, because queueing a message for a chat does so. The opposite order
- * would cause deadlocks.
+ * Locks chats. All code must lock a chat before its link. Queueing a message locks them in this order, and the opposite
+ * order could cause deadlocks.
  */
 export async function lockChats(tx: TenantTx, hashes: readonly Buffer[]): Promise<void> {
-  // Locks chats in ascending order of their hashes, like all other transactions.
+  // Locks chats in ascending order of their hashes, as all other transactions do.
   await sql`
     select from messenger_chats where hash = any(${[...hashes]}::bytea[])
     order by hash for update`.execute(tx.db)
@@ -102,14 +102,14 @@ export function lockLinkOfChat(tx: TenantTx, chatHash: Buffer): Promise<Link | u
 }
 
 /**
- * Deletes the user's link and its waiting notices, while the chat is locked, and returns the link. If the link was
- * replaced in the meantime, deletes the new link as well, unless an `id` is passed.
+ * Deletes the user's link and its waiting notices, while the chat is locked, and returns the link. Deletes the user's
+ * current link, even if it has replaced another link in the meantime. With an `id`, deletes only the link with that id.
  */
 export async function deleteLink(tx: TenantTx, of: LinkOf, now: string): Promise<Link | undefined> {
   for (;;) {
     const found = await findLink(tx, of)
     if (!found) return undefined
-    // A tenant's own transaction can lock a chat only by calling `wakeChat`.
+    // In its own transaction, a tenant can lock a chat only by calling `wakeChat`.
     await wakeChat(tx, found.chat_hash, now)
     const deleted = await tx.db
       .deleteFrom('messenger_links')
@@ -153,7 +153,7 @@ export async function saveEvents(
     .execute()
 }
 
-/** The owner of the account, who gets mails about the link if their address is confirmed. */
+/** The owner of the account. The owner gets mails about the link if their address is confirmed. */
 export interface Owner {
   email: string
   name: string
@@ -166,8 +166,8 @@ export function findOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefin
 }
 
 /**
- * Finds the owner. Until the transaction ends, no other transaction can link or delete the account. Must run before any
- * chat is locked, because the deletion of an account uses the same order.
+ * Locks the owner. Until the transaction ends, no other transaction can link or delete the account. Call this before
+ * locking any chat, because the deletion of an account locks in the same order.
  */
 export function lockOwner(tx: TenantTx, user: UserKeys): Promise<Owner | undefined> {
   return ownerOf(tx, user).forNoKeyUpdate('users').executeTakeFirst()
@@ -199,7 +199,7 @@ async function wakeChat(tx: TenantTx, hash: Buffer, now: string): Promise<void> 
   await sql`select wake_chat(${hash}, ${now})`.execute(tx.db)
 }
 
-/** Queues a reply until the chat's pause ends. An answer to a command replaces an earlier answer. */
+/** Queues a reply, which is sent when the chat's pause has ended. An answer to a command replaces an earlier answer. */
 export async function insertReply(tx: TenantTx, reply: NewReply, now: string): Promise<void> {
   // Locks the chat first. A process that has just sent to the chat then waits for the lock and sees this reply.
   await wakeChat(tx, reply.chat_hash, now)
@@ -213,8 +213,8 @@ export async function insertReply(tx: TenantTx, reply: NewReply, now: string): P
 }
 
 /**
- * Ends the pause of a chat that has refused messages, so that messages are sent from `at` on. A pause after failures
- * stays, because the provider may have asked for it.
+ * Ends the pause of a chat that has refused messages, so that messages are sent from `at` on. Keeps a pause after
+ * failures, because the provider may have requested it.
  */
 export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promise<void> {
   await tx.db
@@ -226,7 +226,7 @@ export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promis
     .execute()
 }
 
-/** Returns whether more than `limit` replies wait, so that further answers to commands must be dropped. */
+/** Returns whether more than `limit` replies are queued. Further answers to commands must then be dropped. */
 export async function hasManyReplies(tx: TenantTx, limit: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('messenger_replies')

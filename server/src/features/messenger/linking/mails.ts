@@ -16,15 +16,15 @@ export type UnlinkReason =
   | 'disowned'
 
 /**
- * The reasons that cause a mail. A deleted account has no owner, and an owner who has not linked the chat needs no
- * mail.
+ * The reasons that cause a mail. A deleted account has no owner to notify. An owner whose account a stranger linked to
+ * a chat needs no mail.
  */
 export type MailedReason = Exclude<UnlinkReason, 'deleted' | 'disowned'>
 
 interface Letter {
   name: string
   clinic: string
-  /** The unlinked or linked chat. Null if it can no longer be decrypted. */
+  /** The linked or unlinked chat. Null if it can no longer be decrypted. */
   chat: Chat | null
   /** The time of linking or unlinking, ISO 8601. */
   at: string

@@ -7,17 +7,17 @@ import type { Chats } from './chats.ts'
 import { CODE_LIFE } from './codes.ts'
 import { hasManyReplies, insertReply } from './links.store.ts'
 
-/** The database column of waiting replies. Encrypted with the root key, because a reply may contain a code. */
+/** The database column of queued replies. They are encrypted with the root key, because a reply may contain a code. */
 export const SEALED_REPLIES: RootSealed = {
   table: 'messenger_replies',
   column: 'sealed_reply',
   id: { column: 'id', type: 'bigint' },
   row: 'chat_hash',
 }
-/** The maximum number of answers that wait for sending. Commands over this limit are handled but not answered. */
+/** The maximum number of queued answers. The bot handles further commands but does not answer them. */
 const MAX_WAITING = 10_000
 
-/** Returns whether another answer to a command would be queued. If not, it would be dropped. */
+/** Returns whether another answer to a command would be queued. Otherwise it would be dropped. */
 export const hasRoomForAnswers = async (tx: TenantTx): Promise<boolean> =>
   !(await hasManyReplies(tx, MAX_WAITING))
 
@@ -28,7 +28,7 @@ export interface SealedReply {
 
 /**
  * Queues a text for the chat.
- * @param kind `answer` is for commands: it replaces an earlier answer of the chat, and expires soon
+ * @param kind `answer` for an answer to a command, which replaces an earlier answer of the chat and expires soon
  */
 export type Reply = (
   tx: TenantTx,

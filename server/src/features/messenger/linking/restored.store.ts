@@ -3,8 +3,8 @@ import type { PgConnection } from '../../../platform/db/index.ts'
 import type { Restoring } from '../../../platform/feature/restore-columns.ts'
 
 /**
- * If the restore brings back the access rights of the backup, removes chats that were linked after the backup and
- * subscriptions that were changed after it. The user who ordered the restore keeps their chat and subscriptions.
+ * Used when a restore brings back the access rights of the backup. Removes chats that were linked after the backup, and
+ * subscriptions that were changed after it. The user who requested the restore keeps their chat and subscriptions.
  */
 export async function endLinks(
   client: PgConnection,

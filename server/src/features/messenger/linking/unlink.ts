@@ -1,4 +1,4 @@
-/** Unlinks a chat, for all reasons. Records this in the journal, and notifies the chat and the owner of the account. */
+/** Unlinks a chat, for any reason. Records this in the journal, and notifies the chat and the owner of the account. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Actor, append } from '../../../platform/journal/index.ts'
@@ -16,9 +16,9 @@ export interface UnlinkDeps {
 }
 
 /**
- * Deletes the link and its waiting notices. Returns the link, or undefined if it does not exist. With an `id`, a newer
- * link of the user stays.
- * @param say the text for the chat. Omitted if the chat cannot be reached, or has already been answered
+ * Deletes the link and its waiting notices. Returns the link, or undefined if it does not exist. With an `id`, keeps a
+ * newer link of the user.
+ * @param say the text for the chat. Omitted if the chat cannot be reached, or has already got an answer
  */
 export type Unlink = (
   tx: TenantTx,

@@ -1,4 +1,7 @@
-/** SQL of notices. It decides which chats get an event when the event is queued, and again when the notice is sent. */
+/**
+ * SQL of notices. The queries decide which chats get an event when the event is queued, and again when the notice is
+ * sent.
+ */
 import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { NAMED_ONLY, SECURITY_EVENTS } from '../subscriptions/events.ts'
@@ -24,9 +27,9 @@ export interface Pair {
 }
 
 /**
- * Returns an SQL condition: the user `u` of the tenant `t` with the subscription `s` gets notices of the action. A
- * blocked user gets a notice of the block and nothing afterwards. The same applies to the deactivation and the deletion
- * of a tenant.
+ * Returns the SQL condition under which a user gets notices of the action. `u` is the user, `t` the user's tenant and
+ * `s` the user's subscription. A blocked user gets a notice of the block, and no notices afterwards. The same applies
+ * to the deactivation and the deletion of a tenant.
  */
 function isSubscribed(action: RawBuilder<string>, isOwn: RawBuilder<boolean>) {
   return sql<boolean>`(
@@ -74,13 +77,13 @@ export async function matchEvents(tx: TenantTx, events: readonly NoticeEvent[]):
   return rows
 }
 
-/** Makes the chats due as soon as they may be sent a digest. The chats stay locked until the transaction ends. */
+/** Makes the chats due as soon as they may get a digest. The chats stay locked until the transaction ends. */
 export async function makeChatsDue(
   tx: TenantTx,
   hashes: readonly Buffer[],
   now: string,
 ): Promise<void> {
-  // Locks chats in ascending order of their hashes, like all other transactions.
+  // Locks chats in ascending order of their hashes, as all other transactions do.
   const ordered = [...hashes].sort(Buffer.compare)
   await sql`
     insert into messenger_chats as c (hash, due_at)
@@ -89,7 +92,7 @@ export async function makeChatsDue(
       due_at = least(c.due_at, greatest(c.free_at, c.digest_at, excluded.due_at))`.execute(tx.db)
 }
 
-/** Queues notices of the events. Leaves out chats that were unlinked in the meantime. */
+/** Queues notices of the events. Omits chats that were unlinked in the meantime. */
 export async function insertNotices(
   tx: TenantTx,
   pairs: readonly Pair[],
@@ -112,12 +115,12 @@ export async function insertNotices(
     order by p.place`.execute(tx.db)
 }
 
-/** A group of waiting notices of a link with the same action. `is_subscribed` tells whether the user still gets them. */
+/** The queued notices of a link with the same action. `is_heard` is true if the user still gets such notices. */
 export interface WaitingNotices {
   action: string
   is_own: boolean
   is_subscribed: boolean
-  /** True if the notices are so old that they are only counted. */
+  /** True if the notices are too old to be sent one by one, so that the message contains only their number. */
   is_late: boolean
   count: number
   last_id: number
@@ -161,7 +164,8 @@ export interface WaitingEntry {
 }
 
 /**
- * Returns the first waiting notices with their journal entries, for actions that the user still gets. Each gets a line.
+ * Returns the first queued notices, with their journal entries, for actions of which the user still gets notices. The
+ * message contains a line for each of them.
  */
 export async function firstWaiting(
   tx: TenantTx,

@@ -16,7 +16,7 @@ let budget: ChatBudget
 beforeEach(() => {
   now = 1_000_000
   budget = openChatBudget(() => now)
-  // Waits until messages that another process may have sent no longer count.
+  // Waits until messages that another process may have sent no longer count against the limit.
   now += 1010
 })
 
@@ -57,7 +57,7 @@ function hold(): void {
   for (const [index, chat] of SUSPECTS.entries()) places[index]?.end(limited(chat, 10_000))
 }
 
-describe('the rate', () => {
+describe('the rate of bot messages', () => {
   test('is at most 30 messages in any second, and close to that', () => {
     const sent: number[] = []
     const end = now + 60_000
@@ -75,27 +75,30 @@ describe('the rate', () => {
     expect(sent.length / 60).toBeGreaterThan(28)
   })
 
-  test.each(['failing', 'stranger'] as const)('is limited to a third for %s chats', (rank) => {
-    expect(takeAll(rank)).toBe(10)
-    expect(takeAll('known')).toBe(20)
-    now += 1110
-    expect(takeAll('known')).toBe(30)
-    expect(budget.take(rank)).toEqual(expect.any(Number))
-  })
+  test.each(['failing', 'stranger'] as const)(
+    'is limited to a third for chats of the rank "%s"',
+    (rank) => {
+      expect(takeAll(rank)).toBe(10)
+      expect(takeAll('known')).toBe(20)
+      now += 1110
+      expect(takeAll('known')).toBe(30)
+      expect(budget.take(rank)).toEqual(expect.any(Number))
+    },
+  )
 
   test('reserves a share for failing chats that strangers cannot use', () => {
     expect(takeAll('stranger')).toBe(10)
     expect(takeAll('failing')).toBe(10)
   })
 
-  test('starts without free slots, because another process may just have been the bot', () => {
+  test('starts without free slots, because another process may have just sent messages for the bot', () => {
     const next = openChatBudget(() => now)
     expect(next.take('known')).toBe(1010)
     now += 1010
     expect(typeof next.take('known')).toBe('object')
   })
 
-  test('is respected at the provider even if messages are composed or arrive late', () => {
+  test("stays within the provider's limit even if messages are slow to compose or to arrive", () => {
     const delay = fc.integer({ min: 0, max: 99 })
     fc.assert(
       fc.property(
@@ -154,8 +157,8 @@ describe('the rate', () => {
   })
 })
 
-describe('a refusal for too many messages', () => {
-  test('does not pause other chats if it is for one chat', () => {
+describe('a response 429 (too many messages)', () => {
+  test('pauses only one chat if the response is about that chat', () => {
     taken().end(limited('a', 3_600_000))
     taken().end(limited('a', 3_600_000))
     taken()
@@ -169,28 +172,31 @@ describe('a refusal for too many messages', () => {
     last.end(limited(chats.at(-1) as string, 30_000))
   }
 
-  test('pauses all messages for a second after refusals of four chats within 5 s', () => {
+  test('pauses all messages for a second after 429 responses for four chats within 5 s', () => {
     refuse(SUSPECTS, () => later(4999))
     expect(RANKS.map(budget.take)).toEqual([1000, 1000, 1000])
   })
 
   test.each([
-    ['three chats, however often', () => refuse(['a', 'b', 'c', 'a', 'b', 'c', 'a'])],
     [
-      'four with a message between them that arrived',
+      'three chats, repeated any number of times',
+      () => refuse(['a', 'b', 'c', 'a', 'b', 'c', 'a']),
+    ],
+    [
+      'four chats with a delivered message in between',
       () => refuse(SUSPECTS, () => taken().end(ARRIVED)),
     ],
-    ['four of which one was more than 5 s before', () => refuse(SUSPECTS, () => later(5001))],
-  ])('does not pause other messages for %s', (_, refusals) => {
+    ['four chats, one of them over 5 s earlier', () => refuse(SUSPECTS, () => later(5001))],
+  ])('does not pause other messages after 429 responses for %s', (_, refusals) => {
     refusals()
     taken()
   })
 
-  test('neither begins nor doubles a pause because of failing chats', () => {
+  test('neither starts nor doubles a pause if the chats have failed before', () => {
     for (let chat = 0; chat < 8; chat += 1) taken('failing').end(limited(`f${chat}`, 30_000))
     hold()
     for (let probe = 0; probe < 5; probe += 1) {
-      // The pause is never doubled, because the refusal of a failing chat says nothing about the bot.
+      // The pause is never doubled, because a single failing chat does not indicate a limit of the whole bot.
       expect(wait()).toBe(1000)
       now += 1000
       taken('failing').end(limited(`f${probe}`, 30_000))
@@ -200,7 +206,7 @@ describe('a refusal for too many messages', () => {
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('allows one probe after the pause, and doubles the pause if the probe is refused', () => {
+  test('allows one test message after the pause, and doubles the pause if that message gets a 429 too', () => {
     hold()
     const waits: number[] = []
     for (let probe = 0; probe < 6; probe += 1) {
@@ -211,14 +217,14 @@ describe('a refusal for too many messages', () => {
       wait()
       place.end(limited(`c${probe}`, 10_000))
     }
-    // The pause is never longer than the provider has asked for.
+    // The pause is never longer than the provider requested.
     expect(waits).toEqual([1, 2, 4, 8, 10, 10])
     now += wait()
     taken().end(ARRIVED)
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('allows another probe if the first one has no result', () => {
+  test('allows another test message if the first one has no result', () => {
     hold()
     now += wait()
     for (const kind of ['failed', 'unsent', 'failed'] as const) {
@@ -229,7 +235,7 @@ describe('a refusal for too many messages', () => {
     expect(takeAll('known')).toBeGreaterThan(20)
   })
 
-  test('ignores the result of a message that was sent before the pause', () => {
+  test('ends its pause after a delivered test message, not after a message sent before the pause', () => {
     const early = taken()
     hold()
     now += wait()

@@ -1,20 +1,24 @@
 /**
- * Limits the bot to 30 messages a second, which is the provider's rule. Chats of strangers get at most a third of them,
- * and so do failing chats. Pauses all messages if the provider reports too many.
+ * Limits the bot to 30 messages a second, as the provider requires. Chats that are not linked get at most a third of
+ * them, and so do failing chats. Pauses all messages if the provider reports too many.
  */
 import { SECOND } from '../../../lib/clock.ts'
 
 /**
- * The rate limit. A message counts from the reservation of its slot until `WITHIN` after its latest possible arrival.
+ * The rate limit. A message counts from the reservation of its slot until the time `WITHIN` after its latest possible
+ * arrival.
  */
 const MAX_SENT = 30
 const WITHIN = SECOND + 10
-/** The time after which an unanswered message is assumed to have arrived or been lost, so that it frees its slot. */
+/**
+ * The time after which a message without a response is assumed to have arrived or to be lost. Its slot is then free
+ * again.
+ */
 const ARRIVES_WITHIN = 100
 const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
 /**
- * Refusals of this many chats within `NEAR` concern the bot as a whole and not the chats, unless another message
- * arrived in between.
+ * If this many chats are refused within the time `NEAR` and no other message has arrived in between, the refusals
+ * concern the bot as a whole.
  */
 const SUSPECT = 4
 const NEAR = 5 * SECOND
@@ -24,17 +28,17 @@ const FIRST_HOLD = SECOND
 export const RANKS = ['known', 'failing', 'stranger'] as const
 export type Rank = (typeof RANKS)[number]
 
-/** The result of a message, as far as it matters for the rate limit. */
+/** The result of a message, as far as it affects the rate limit. */
 export type SendEnding =
   | { kind: 'arrived' }
-  /** The provider has asked for fewer messages to the chat. */
+  /** The provider has requested fewer messages to the chat. */
   | { kind: 'limited'; chat: string; retryMs: number }
   /** The message was not sent, because nothing was waiting. */
   | { kind: 'unsent' }
   /** The result is unknown, for example because there was no response. */
   | { kind: 'failed' }
 
-/** The reserved slot of a message. The caller must end it with the message's result. */
+/** The reserved slot of a message. The caller must end the slot with the result of the message. */
 export interface SendSlot {
   /** Records that the composed message is being sent now. */
   sent(): void
@@ -47,23 +51,28 @@ export interface ChatBudget {
 }
 
 /**
- * Opens a budget without free slots, because the previous bot may have sent as many messages just before.
+ * Opens a budget without free slots, because another process may have sent as many messages just before.
  * @param now returns the milliseconds of a monotonic clock
  */
 export function openChatBudget(now: () => number): ChatBudget {
-  /** The messages that count, and until when. The time is infinite for messages that are not sent yet. */
+  /**
+   * The messages that count against the limit, and until when. The time is infinite for messages that are not sent yet.
+   */
   let taken: { rank: Rank | undefined; until: number }[] = Array.from({ length: MAX_SENT }, () => ({
     rank: undefined,
     until: now() + WITHIN,
   }))
-  /** The chats that were refused since a message last arrived, with the time of each refusal. */
+  /** The chats that were refused since the last message that arrived, with the time of each refusal. */
   const refused = new Map<string, { at: number; retryMs: number }>()
   let pauses = 0
   let pausedUntil = 0
-  /** The first message after a pause, as a probe. No other message is sent until the probe ends. */
+  /** The first message after a pause, called the probe. No other message is sent until the probe has ended. */
   let probe: 'none' | 'due' | SendSlot = 'none'
 
-  /** Returns the milliseconds until fewer than `most` messages count, of the given rank or in total. */
+  /**
+   * Returns the milliseconds until fewer than `most` messages count against the limit. With `rank`, counts only that
+   * rank.
+   */
   function waitOf(most: number, rank?: Rank): number {
     const ends = taken.flatMap((one) => (!rank || one.rank === rank ? one.until : []))
     if (ends.length < most) return 0
@@ -79,7 +88,7 @@ export function openChatBudget(now: () => number): ChatBudget {
     for (const [other, { at }] of refused) if (now() - at > NEAR) refused.delete(other)
     refused.set(chat, { at: now(), retryMs })
     if (!isProbe && refused.size < SUSPECT) return
-    // Messages that were under way together may all be refused. Their refusals count once.
+    // Counts refusals only once for messages that were sent together, because all of them may be refused.
     if (!isProbe && pausedUntil > now()) return
     const shortest = Math.min(...[...refused.values()].map((one) => one.retryMs))
     pauseFor(Math.min(FIRST_HOLD * 2 ** pauses, shortest))
@@ -106,7 +115,8 @@ export function openChatBudget(now: () => number): ChatBudget {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // A probe that failed or went to a failing chat says nothing about the bot, so another probe follows.
+        // Pauses again before another probe. A probe that failed or went to a failing chat does not show whether the
+        // limit is over.
         else if (isProbe) pauseFor(FIRST_HOLD)
       },
     }

@@ -29,7 +29,9 @@ export type Composed =
       /** When the first notice of the digest was queued, ISO 8601. */
       queuedAt: string
     }
-  /** There is nothing to send. The notices up to `lastId` can be deleted, because the user no longer gets them. */
+  /**
+   * There is nothing to send. The notices up to `lastId` can be deleted, because the user does not get them any more.
+   */
   | { kind: 'nothing'; link: SendingLink | undefined; lastId: number }
 
 /** A time before all events, ISO 8601. */
@@ -80,7 +82,7 @@ function countsOf(subscribed: readonly WaitingNotices[]): Map<string, number> {
   return counts
 }
 
-/** Adds the current names of users to the entries. Deleted users appear with the last name that the entries contain. */
+/** Adds the current names of users to the entries. For deleted users, adds the last name in the entries. */
 async function describeEvents(
   tx: TenantTx,
   link: SendingLink,
@@ -119,7 +121,7 @@ function deletedIn(entries: readonly WaitingEntry[], tenant_id: number) {
   })
 }
 
-/** Returns the user whose account a `user` or `auth` event concerns, or null for other events. */
+/** Returns the user whose account a `user` or `auth` event concerns. Returns null for other events. */
 function whoseOf({ action, ...entry }: WaitingEntry): number | null {
   const isOfAccount = /^(user|auth)\./.test(action)
   return isOfAccount

@@ -16,15 +16,15 @@ test.each([
   [409, 'Conflict', { kind: 'failed' }],
   [500, 'Internal Server Error', { kind: 'failed' }],
   [502, 'Bad Gateway', { kind: 'failed' }],
-])('maps %i %s to its outcome', (code, description, outcome) => {
+])('the bot maps %i %s to its outcome', (code, description, outcome) => {
   expect(of(code, description)).toEqual(outcome)
 })
 
-test('pauses the chat after 429 for the requested time, or for 5 s by default', () => {
+test('the bot pauses the chat after 429 for the requested time, or for 5 s if no time is given', () => {
   expect(of(429, 'Too Many Requests', 4711)).toEqual({ kind: 'limited', retryMs: 4_711_000 })
   expect(of(429, 'Too Many Requests')).toEqual({ kind: 'limited', retryMs: 5000 })
 })
 
-test('treats an unreadable response as failed', () => {
+test('the bot treats an unreadable response as a failure', () => {
   expect(judge(null)).toEqual({ kind: 'failed' })
 })

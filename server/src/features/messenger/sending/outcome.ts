@@ -12,7 +12,7 @@ export interface ChatRefusal {
 
 export type SendOutcome =
   | { kind: 'sent' }
-  /** The chat is rate-limited. Milliseconds until the next message may be sent. */
+  /** The chat is rate-limited. `retryMs` is the time in milliseconds until the next message may be sent. */
   | { kind: 'limited'; retryMs: number }
   /** The result is unknown. The message may have arrived. */
   | { kind: 'failed' }
@@ -25,10 +25,10 @@ export type SendOutcome =
   /** The token is no longer valid. */
   | { kind: 'token refused' }
 
-/** The wait after a 429 response that does not specify one. */
+/** The wait after a 429 response without a requested wait. */
 const DEFAULT_RETRY_MS = 5 * SECOND
 
-/** Returns the outcome of an error response. Null stands for a missing or unreadable response. */
+/** Returns the outcome of an error response. Null means that the response was missing or unreadable. */
 export function judge(refusal: ChatRefusal | null): SendOutcome {
   if (!refusal || refusal.code >= 500) return { kind: 'failed' }
   const { code, description, retryAfter } = refusal

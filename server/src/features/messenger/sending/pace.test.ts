@@ -38,7 +38,7 @@ describe('the gap between digests', () => {
     expect(digestsOf(every(20, 12))).toEqual([0, 20, 40, 60, 80, 110, 140, 170, 200, 230])
   })
 
-  test('is reset to 1 s after a minute without events, and not before', () => {
+  test('returns to 1 s after a minute without events, and not before', () => {
     const flood = every(0.01, 2000)
     const last = digestsOf(flood).at(-1) as number
     const afterwards = (quiet: number) => {
@@ -51,12 +51,12 @@ describe('the gap between digests', () => {
   })
 })
 
-test('doubles the wait after failures in a row, up to five minutes', () => {
+test('the bot doubles the wait after each consecutive failure, up to five minutes', () => {
   expect([1, 2, 3, 4, 9, 30].map((failures) => retryAfter(failures) / 1000)).toEqual([
     5, 10, 20, 40, 300, 300,
   ])
 })
 
-test('retries a failed answer to a command before the answer expires', () => {
+test('the bot retries a failed reply to a command before the reply expires', () => {
   expect(retryAfter(1000)).toBeLessThan(CODE_LIFE)
 })

@@ -3,17 +3,18 @@ import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 
 /** The minimum time between two messages to a chat. The provider allows one message a second per chat. */
 export const CHAT_GAP = SECOND
-/** The minimum times between two digests, which grow step by step while events keep coming. */
+/** The minimum times between two digests. While events keep coming, the next longer time applies after each digest. */
 const DIGEST_GAPS = [1, 2, 5, 10, 30].map((seconds) => seconds * SECOND)
-/** The time without events after a digest that resets the gap to the first step. */
+/** The time without events after which the gap returns to the first step. */
 const QUIET = MINUTE
 const FIRST_RETRY = 5 * SECOND
 /**
- * The maximum wait before a retry: half the lifetime of an answer, so that each answer is retried before it expires.
+ * The maximum wait before a retry. It is half the lifetime of an answer, so that each answer is retried before it
+ * expires.
  */
 const MAX_RETRY = 5 * MINUTE
 
-/** The age after which events are only counted. After `DROPPED_AFTER` they are dropped. */
+/** The age from which a digest contains only the number of events. Events older than `DROPPED_AFTER` are dropped. */
 export const LATE_AFTER = DAY
 export const DROPPED_AFTER = 7 * DAY
 
@@ -31,8 +32,8 @@ export interface DigestPace {
 }
 
 /**
- * Returns the index of the gap after a digest that is sent now. It is the next longer gap while events keep coming, and
- * the first gap after a minute without events.
+ * Returns the index of the gap after a digest that is sent now. While events keep coming, this is the next longer gap.
+ * After a minute without events, it is the first gap.
  * @param queuedAt when the first event of the digest was queued, in milliseconds since the Unix epoch
  */
 export function nextGap({ gap, digestAt }: DigestPace, queuedAt: number): number {

@@ -1,4 +1,6 @@
-/** Sends due messages as fast as the provider allows: to many chats in parallel, and in order within each chat. */
+/**
+ * Sends due messages as fast as the provider allows. Sends to many chats in parallel, and in order within each chat.
+ */
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
 import { within } from '../../../lib/within.ts'
@@ -18,14 +20,17 @@ import type { SendOutcome } from './outcome.ts'
 import { type DueChat, findFirst } from './sending.store.ts'
 import type { Turn } from './turn.ts'
 
-/** The maximum number of messages under way: as many as the rate allows before unanswered messages time out. */
+/**
+ * The maximum number of messages in flight. It is as many as the rate allows before messages without a response time
+ * out.
+ */
 const MAX_UNDER_WAY = 400
 const MAX_UNDER_WAY_OF: Record<Rank, number> = { known: MAX_UNDER_WAY, failing: 100, stranger: 100 }
-/** The maximum number of chats of a rank that one query finds, enough for a second of sending. */
+/** The maximum number of chats of a rank that one query finds. This is enough for a second of sending. */
 const MAX_DUE_CHATS = 30
 const POLL_MS = 1_000
 /**
- * The time limit at shutdown. Messages under way are aborted after `BREAK_OFF_MS`, which leaves a second to record
+ * The time limit of a shutdown. Messages in flight are aborted after `BREAK_OFF_MS`, which leaves a second to record
  * them.
  */
 const STOP_MS = 4_000
@@ -45,7 +50,7 @@ export interface SenderDeps {
 }
 
 export interface ChatSender {
-  /** Resolves when no message is due or under way. */
+  /** Resolves when no message is due or in flight. */
   idle(): Promise<void>
   stop(): Promise<void>
 }
@@ -53,7 +58,7 @@ export interface ChatSender {
 export function startSender(deps: SenderDeps): ChatSender {
   const { db, changes, clock, log, bot, tenure, turn, onSent } = deps
   const budget = openChatBudget(clock.monotonic)
-  /** The chats with a message under way, by hash. */
+  /** The chats with a message in flight, by hash. */
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
   const breakOff = new AbortController()
@@ -88,7 +93,7 @@ export function startSender(deps: SenderDeps): ChatSender {
     return Math.min(MAX_DUE_CHATS, MAX_UNDER_WAY - busy.size, MAX_UNDER_WAY_OF[rank] - same)
   }
 
-  /** Returns the first waiting chats of each rank for which more messages may begin. */
+  /** Returns the first due chats of each rank for which more messages may begin. */
   const findAll = (tx: TenantTx) => {
     const taken = [...busy.values()].map(({ hash }) => hash)
     const withRoom = RANKS.map((rank) => ({ rank, limit: roomFor(rank) }))
@@ -99,12 +104,12 @@ export function startSender(deps: SenderDeps): ChatSender {
     )
   }
 
-  /** Begins messages to the chats that are due. Returns the milliseconds after which to look for more. */
+  /** Begins messages to the chats that are due. Returns the milliseconds until the next poll. */
   function beginDue(chats: readonly DueChat[]): number {
     for (const chat of chats) {
       const early = Date.parse(chat.due_at) - clock.now()
       if (early > 0) return early
-      // No message can begin now. The end of any message wakes the poller.
+      // Waits, because no message can begin now. The end of any message wakes the poller.
       if (roomFor(chat.rank) <= 0 || !tenure.isSure() || !bot.isGood()) return POLL_MS
       const place = budget.take(chat.rank)
       if (typeof place === 'number') return place

@@ -15,8 +15,8 @@ export interface DueChat {
 }
 
 /**
- * Returns chats of a rank with waiting messages, earliest due time first, including chats that are not due yet.
- * @param busy the hashes of chats with a message under way, which are left out
+ * Returns chats of a rank with queued messages, earliest due time first. Includes chats that are not due yet.
+ * @param busy the hashes of chats with a message in flight, which are left out
  */
 export async function findFirst(
   tx: TenantTx,
@@ -102,7 +102,8 @@ export interface ChatState {
 
 /**
  * Saves the state of the chat and when it is due again. The caller must have locked the chat in an earlier statement.
- * Otherwise, messages that are queued concurrently could be missed, and would wait for the next event.
+ * Without the lock, this statement could miss messages that are queued at the same time. They would then wait for the
+ * next event.
  */
 export async function settleChat(
   tx: TenantTx,
@@ -125,7 +126,7 @@ export async function settleChat(
     where c.hash = ${hash}`.execute(tx.db)
 }
 
-/** Saves how often a linked chat has refused messages, and since when. 0 and null after an accepted message. */
+/** Saves how often a linked chat has refused messages, and since when. After an accepted message, saves 0 and null. */
 export async function saveRefusals(
   tx: TenantTx,
   link: { id: number; tenant_id: number },

@@ -37,7 +37,7 @@ export interface TurnDeps {
 export interface Way {
   /** Called just before the message is sent. */
   sent(): void
-  /** Aborts a message under way, which may have arrived nevertheless. */
+  /** Aborts a message in flight. The message may have arrived nevertheless. */
   stop: AbortSignal
 }
 
@@ -49,7 +49,7 @@ type Message = Exclude<Composed, { kind: 'nothing' }>
 export function turnTaker(deps: TurnDeps): Turn {
   const { db, clock, log, api, tenure, compose, unlink } = deps
 
-  /** Records the result of a message. @throws TenureOver if another process has become the bot */
+  /** Records the result of a message. @throws TenureOver if another process has taken over the bot */
   const record = (hash: Buffer, work: (tx: TenantTx) => Promise<store.ChatState>) =>
     db.acrossTenants(async (tx) => {
       await tenure.fence(tx)
@@ -58,8 +58,8 @@ export function turnTaker(deps: TurnDeps): Turn {
     })
 
   /**
-   * Retries `record` until it succeeds or the tenure is over. Without retries, a short database outage would cause a
-   * message to be sent twice.
+   * Retries `record` until it succeeds or this process loses the bot's lease. Without retries, a short outage of the
+   * database would cause a message to be sent twice.
    */
   async function recordSurely(hash: Buffer, work: Parameters<typeof record>[1]): Promise<void> {
     for (;;) {
@@ -101,7 +101,10 @@ export function turnTaker(deps: TurnDeps): Turn {
     return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
   }
 
-  /** Returns the state of a chat after one more failure. @param leastMs the minimum pause in milliseconds */
+  /**
+   * Returns the state of a chat after another failure.
+   * @param leastMs the minimum pause in milliseconds
+   */
   const failedOnceMore = ({ failures }: store.DueChat, leastMs = 0): store.ChatState => ({
     failures: failures + 1,
     free_at: isoAt(clock, Math.max(leastMs, retryAfter(failures + 1))),
@@ -121,7 +124,8 @@ export function turnTaker(deps: TurnDeps): Turn {
       return { free_at: isoAt(clock, CHAT_GAP), failures: 0 }
     }
     await store.saveRefusals(tx, link, refusals, since)
-    // Does not count as a failure, because a pause after failures may be one that the provider has asked for.
+    // Counts no failure, so that a message from the chat can end this pause (`endRefusal`). A pause after failures does
+    // not end that way, because the provider may have requested it.
     return { free_at: isoAt(clock, REFUSED_PAUSE), failures: 0 }
   }
 
@@ -146,7 +150,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       case 'sent':
         return sent(tx, chat, message)
       case 'limited':
-        // Counts as a failure, so that a chat with repeated 429 responses uses the share of failing chats.
+        // Counts as a failure, so that a chat with repeated 429 responses gets the rank of failing chats.
         return failedOnceMore(chat, outcome.retryMs)
       case 'failed':
       case 'token refused':
@@ -171,7 +175,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       })
       return undefined
     }
-    // Another process may have become the bot while the message was composed.
+    // Another process may have taken over the bot while the message was composed.
     if (!tenure.isSure()) return undefined
     const outcome = await send(message, way)
     if (outcome.kind !== 'sent')

@@ -24,7 +24,7 @@ describe('a digest', () => {
     expect(text).not.toContain('more')
   })
 
-  test('has twenty lines, and then counts the other events by action', () => {
+  test('has twenty lines, followed by the number of other events for each action', () => {
     const text = digestOf(waiting(many('user.created', 5000))).split('\n')
     expect(text).toHaveLength(21)
     expect(text.at(-1)).toBe('and 4,980 more: 4,980 users created')
@@ -42,13 +42,13 @@ describe('a digest', () => {
     )
   })
 
-  test('contains only counts if there are no lines', () => {
+  test('contains only numbers of events if no event has a line', () => {
     expect(digestOf({ lines: [], actions: [], counts: new Map([['auth.login', 3]]) })).toBe(
       '3 events: 3 sign-ins',
     )
   })
 
-  test('has at most twenty lines and 4,096 units, and counts all other events', () => {
+  test('has at most twenty lines and 4,096 UTF-16 units, and counts all other events', () => {
     const anAction = fc.oneof(
       fc.constantFrom('user.created', 'auth.login', 'auth.totp_disabled'),
       fc.string({ minLength: 1, maxLength: 30 }).map((name) => `group.${name}`),

@@ -9,7 +9,7 @@ export const MAX_UNITS = 4096
 const MAX_COUNT_UNITS = 1024
 
 export interface DigestLine {
-  /** The lines of the first events, in their order. */
+  /** The lines of the first events, in the order of the events. */
   lines: readonly string[]
   /** The number of waiting events by action, including events with a line. */
   counts: ReadonlyMap<string, number>
@@ -17,7 +17,9 @@ export interface DigestLine {
   actions: readonly string[]
 }
 
-/** Returns the message: up to 20 lines within 4,096 code units, then the number of other events by action. */
+/**
+ * Returns the message. It contains up to 20 lines within 4,096 code units, and the number of other events by action.
+ */
 export function digestOf({ lines, counts, actions }: DigestLine): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   let text = ''
@@ -37,7 +39,7 @@ export function digestOf({ lines, counts, actions }: DigestLine): string {
   return `${text}\nand ${showCount(total - shown)} more: ${rest}`
 }
 
-/** Lists counts by action, most frequent first. Adds up the counts for which there is no room. */
+/** Lists counts by action, most frequent first. Adds up the remaining counts if there is no room for all. */
 function countsOf(counts: [action: string, count: number][]): string {
   const ordered = counts.sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
   const shown: string[] = []

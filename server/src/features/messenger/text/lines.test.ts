@@ -17,7 +17,7 @@ const showAmount = (minor: unknown, currency: unknown) =>
   typeof minor === 'number' ? `${(minor / 100).toFixed(2)} ${currency}` : undefined
 const say = (event: Partial<DescribedEvent>) => lineOf({ ...EVENT, ...event }, showAmount)
 
-describe('a line', () => {
+describe('the message line', () => {
   test('exists for exactly the public actions, except webhook.test', () => {
     expect(Object.keys(LINES).sort()).toEqual(
       PUBLIC_ACTIONS.filter((action) => action !== 'webhook.test').sort(),
@@ -49,14 +49,14 @@ describe('a line', () => {
     )
   })
 
-  test('names the new role only if the role is known', () => {
+  test('names the assigned role only if the role is known', () => {
     const action = 'user.role_changed'
     expect(say({ action, changes: { after: { role: 'doctor' } } })).toContain('the role doctor by')
     expect(say({ action, changes: { after: { role: '/stop' } } })).toContain('another role by')
     expect(say({ action, changes: null })).toContain('another role by')
   })
 
-  test('names a department, unless a client would turn its name into a link', () => {
+  test('names a department unless chat clients would turn its name into a link', () => {
     const event = { action: 'department.updated', resourceId: '12' }
     expect(say({ ...event, changes: { after: { name: 'Surgery' } } })).toContain(
       'The department Surgery was changed by Ada Admin.',
@@ -81,7 +81,7 @@ describe('a line', () => {
     )
   })
 
-  test("contains only the action and the record's id for an unknown action", () => {
+  test('contains only the action and the record ID for an unknown action', () => {
     const line = say({
       action: 'patient.merged',
       resourceType: 'patient',
@@ -93,8 +93,8 @@ describe('a line', () => {
   })
 })
 
-describe('a count', () => {
-  test('uses the singular and the plural', () => {
+describe('the number of events in a digest', () => {
+  test('is followed by the singular or the plural', () => {
     expect(countOf('user.created', 4980)).toBe('4,980 users created')
     expect(countOf('user.created', 1)).toBe('1 user created')
     expect(countOf('patient.merged', 2)).toBe('2 × patient merged')

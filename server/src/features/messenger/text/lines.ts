@@ -1,6 +1,6 @@
 /**
- * The texts of each event: its line, and its name in counts. Lines name users of the tenant. They never name patients,
- * and contain only a patient's id.
+ * The texts of each event: its line, and its name in counts. Lines name users of the tenant. For patients, they contain
+ * only the id.
  */
 
 import { ROLES } from '../../../lib/roles.ts'
@@ -15,7 +15,9 @@ export interface DescribedEvent {
   at: string
   /** True if the event is about the reader's own account. */
   isOwn: boolean
-  /** The display name of the acting user. Null if no user acted, or if the owner of the account acted. */
+  /**
+   * The display name of the acting user. Null if the event has no acting user, or if the owner of the account acted.
+   */
   by: string | null
   /** The display name of the account's owner. Null if unknown. */
   whose: string | null
@@ -71,7 +73,7 @@ function Payment(event: DescribedEvent, showAmount: ShowAmount): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-/** Returns a patient's id. No other data of the entry is shown. */
+/** Returns a text that identifies the patient by id. Omits all other data of the entry. */
 const Patient = ({ resourceId }: DescribedEvent) => `Patient ${numberOf(resourceId)}`
 
 function refund(event: DescribedEvent, showAmount: ShowAmount): string {
@@ -228,6 +230,11 @@ export const LINES: Record<MessengerAction, Words> = {
     (e) => `A used refresh token of ${account(e)} was sent again, so its session was ended.`,
   ),
   'auth.logout': words('sign-out', 'sign-outs', (e) => `Someone signed out of ${account(e)}.`),
+  'auth.session_confirmed': words(
+    'console session confirmed',
+    'console sessions confirmed',
+    (e) => `A console session of ${account(e)} was confirmed with the password.`,
+  ),
   'auth.session_revoked': words(
     'session ended by its owner',
     'sessions ended by their owners',
@@ -375,7 +382,7 @@ const wordsOf = (action: string): Words | undefined =>
 export function lineOf(event: DescribedEvent, showAmount: ShowAmount): string {
   const known = wordsOf(event.action)
   const { resourceType, resourceId } = event
-  // An unknown action comes from a newer release that runs in parallel.
+  // The action is unknown if a newer release runs at the same time and has added it.
   const say =
     known?.say(event, showAmount) ??
     `${spoken(event.action)} (${spoken(resourceType)} ${numberOf(resourceId)}).`

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
 import { plain, shownName } from './names.ts'
 
-describe('a name', () => {
+describe("a person's name in a chat message", () => {
   test.each([
     'Nora Nurse',
     "Conan O'Brien-Smith",
@@ -16,7 +16,7 @@ describe('a name', () => {
     'J. R. Ewing',
     'Dr. Anna',
     'Nora…Nurse',
-  ])('is shown unchanged: %s', (name) => {
+  ])('is not changed: %s', (name) => {
     expect(shownName(name)).toBe(name)
   })
 
@@ -24,10 +24,10 @@ describe('a name', () => {
     ['a link', 'see evil.example'],
     ['a link without its scheme in full width', 'ｅｖｉｌ．example'],
     ['a link with the dot of another script', 'evil。example'],
-    ['a link of a symbol', '🏥.ws'],
-    ['a link of a letter and a symbol', 'i❤\ufe0f.ws'],
-    ['a link of a sign', '×.io'],
-    ['a link behind a joiner', 'evil.\u200cexample'],
+    ['a link that consists of a symbol', '🏥.ws'],
+    ['a link that consists of a letter and a symbol', 'i❤\ufe0f.ws'],
+    ['a link that consists of a sign', '×.io'],
+    ['a link with an invisible joiner', 'evil.\u200cexample'],
     ['a scheme', 'tg:resolve'],
     ['a mention', '@support'],
     ['a mention in full width', '＠support'],
@@ -40,7 +40,7 @@ describe('a name', () => {
     ['a telephone number', 'Call +49 30 1234'],
     ['a card number', '4111 1111'],
     ['nothing', ' \u200b '],
-    ['a novel', 'a'.repeat(65)],
+    ['a very long text', 'a'.repeat(65)],
   ])('is left out if it would become %s', (_what, name) => {
     expect(shownName(name)).toBeUndefined()
   })

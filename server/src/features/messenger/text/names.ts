@@ -1,15 +1,15 @@
 /** Prepares names of people for chats, and rejects names that a client would turn into links or commands. */
 
 const LONGEST = 64
-/** Characters that are invisible, or change the direction of the following text. */
+/** Characters that are invisible, or that change the direction of the following text. */
 const INVISIBLE =
   /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 /** Invisible characters that join or separate letters. Persian and Indic scripts need them. */
 const JOINERS = /[\u200c\u200d]/g
 /**
- * Text that chat clients interpret: mentions (@), hashtags (#), cashtags ($), commands and paths (/), schemes (:), and
- * markup. Also a dot between any character and a letter or digit, which makes a domain, and digits that make a
- * telephone or card number.
+ * Matches text that chat clients interpret: mentions (@), hashtags (#), cashtags ($), commands and paths (/), schemes
+ * (:), and markup. Also matches a dot before a letter or digit, which makes a domain, and digits that make a telephone
+ * or card number.
  */
 const LIVELY = /[@#$/\\:<>*_`~|[\]=?&%]|[^\s.][.。][\p{L}\p{N}]|(?:\d[\s().-]*){5}/u
 

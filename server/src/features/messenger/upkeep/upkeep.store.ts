@@ -29,7 +29,8 @@ export const OUTDATED_CHAT_ROWS: readonly OutdatedRows[] = [
 ]
 
 /**
- * Deletes up to `limit` chats created before `at` that have neither a link nor messages. Returns how many were deleted.
+ * Deletes up to `limit` chats that were created before `at` and have neither a link nor messages. Returns how many were
+ * deleted.
  */
 export async function deleteChats(tx: TenantTx, at: string, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
@@ -43,8 +44,8 @@ export async function deleteChats(tx: TenantTx, at: string, limit: number): Prom
 }
 
 /**
- * Deletes up to `limit` notices of a tenant, and its links and subscriptions when no notices are left. Returns whether
- * more notices may be left.
+ * Deletes up to `limit` notices of a tenant. When no notices are left, deletes the tenant's links and subscriptions
+ * too. Returns whether more notices may be left.
  */
 export async function purgeRows(tx: TenantTx, tenantId: number, limit: number): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`

@@ -36,13 +36,13 @@ export interface Accesses {
 }
 
 const PAGE = 100
-/** A cursor that sorts before every entry, because the list starts with the latest entry. */
+/** A cursor before every entry. The list starts with the latest entry. */
 const LATEST: Cursor['key'] = ['9999-12-31T23:59:59.999Z', Number.MAX_SAFE_INTEGER]
 
 export function accessesService(deps: AccessesDeps): Accesses {
   const { db, clock, keyRing, sights, load, noteRead } = deps
 
-  /** Finds a record that the caller can see, even if the record cannot be decrypted. @throws Problem 404 */
+  /** Finds a record that the caller can see. Also finds a record that cannot be decrypted. @throws Problem 404 */
   async function find(caller: Member, id: number) {
     const found = orNotFound(await load(caller.tenant_id, id), 'patient')
     orNotFound(await sights.of(caller, found), 'patient')
@@ -111,7 +111,7 @@ function reasonOf(keys: TenantKeys, row: number, sealed: Buffer): string | null 
   }
 }
 
-/** Streams one JSON object: the fields of `head`, then the `accesses`, which are read page by page. */
+/** Streams one JSON object: the fields of `head`, and then `accesses`, which are read page by page. */
 async function* asJson(
   head: object,
   pages: AsyncIterable<readonly Access[]>,

@@ -66,9 +66,9 @@ function aboutOf(tx: TenantTx, patientId: number) {
 }
 
 /**
- * Selects the keys of entries about this patient for a page sorted by time. Queries each action separately, in the
- * order of the index's last column. Only this index has that column, so the planner cannot scan all entries of the
- * tenant instead.
+ * Selects the keys of entries about this patient for a page sorted by time. Queries each action separately, sorted by
+ * the last column of its index. No other index has that column, so the planner cannot scan all entries of the tenant
+ * instead.
  */
 function byTimeOf(tx: TenantTx, patientId: number, asked: PageRequest<AccessQuery>) {
   const ofAction = aboutOf(tx, patientId)
@@ -84,7 +84,7 @@ function byTimeOf(tx: TenantTx, patientId: number, asked: PageRequest<AccessQuer
 function ownOf(tx: TenantTx, patientId: number) {
   const ofRecord = aboutOf(tx, patientId)
     .where('action', 'in', OF_PATIENTS)
-    // `offset 0` keeps the planner from scanning all entries of the tenant to find the patient's latest few.
+    // Without `offset 0`, the planner might scan all entries of the tenant to find the patient's latest ones.
     .offset(sql.lit(0))
   return tx.db.selectFrom(ofRecord.as('own')).select(['own.id', 'own.created_at'])
 }
@@ -106,11 +106,11 @@ const union = (
     .selectFrom(sql<EntryKey>`(${one} union all ${other})`.as('e'))
     .select(['e.id', 'e.created_at'])
 
-/** Reads the id of the grant from a journal entry. An entry about a list contains one grant per patient. */
+/** Reads the id of the grant from a journal entry. An entry about a list contains the ids of the grants by patient. */
 const grantOf = (patientId: number) => sql<number>`coalesce(
   j.changes ->> 'grant_id', j.changes -> 'grants' ->> ${String(patientId)}::text)::bigint`
 
-/** Loads the entries with these keys, in the given order, with the grants that allowed access to the patient. */
+/** Loads the entries with these keys, in the given order. Adds the grants that allowed access to the patient. */
 function lookUp(tx: TenantTx, patientId: number, keys: readonly EntryKey[]): Promise<AccessRow[]> {
   const ids = keys.map(({ id }) => id)
   const times = keys.map(({ created_at }) => created_at)

@@ -1,11 +1,11 @@
-/** Records in the journal which patients a caller was shown. The response waits until the entry is durable. */
+/** Records in the journal which patients a caller has seen. The response waits until the entry is durable. */
 import type { Caller } from '../../../platform/access/index.ts'
 import type { ReadEntry, ReadJournal } from '../../../platform/journal/index.ts'
 import type { GrantsOfPatients } from '../sight/sight.store.ts'
 
 /** The break-glass grants that allowed a caller to see patients outside their department. */
 interface Under {
-  /** The grant for a read of one patient; null if the caller needed no grant. */
+  /** The grant for a read of one patient. Null if the caller needed no grant. */
   grant_id?: number | null
   /** The grants for a read of a list: one for each patient whom the caller could not see without a grant. */
   grants?: GrantsOfPatients

@@ -19,21 +19,22 @@ export interface CacheDeps {
 
 export interface CacheAdministration {
   stats(caller: Admin): CacheStats
-  /** Drops expired patients from the caches of all nodes. Returns the number dropped on this node. */
+  /** Drops expired patients from the caches of all nodes. Returns how many were dropped on this node. */
   cleanup(caller: Admin): Promise<number>
   /**
-   * Drops one patient, or all patients without `id`, from the caches of all nodes. Returns how many were cached on this
-   * node.
+   * Drops one patient from the caches of all nodes, or all patients if `id` is absent. Returns how many were cached on
+   * this node.
    */
   invalidate(caller: Admin, id?: number): Promise<number>
   /**
    * Loads patients into this node's cache and counts those that are cached afterwards. Patients that cannot be
-   * decrypted, do not fit or change during the call do not count. Returns no patient data, so no read is journaled.
+   * decrypted, that do not fit, or that change during the call do not count. Journals no read, because the result
+   * contains no patient data.
    */
   warmUp(caller: ClinicAdmin, ids: readonly number[]): Promise<Warmed>
 }
 
-/** The number of patients loaded per batch. Small batches let their rows be garbage-collected before the heap grows. */
+/** The number of patients per batch. After a small batch, its rows can be garbage-collected before the heap grows. */
 const WARMED_AT_ONCE = 20
 
 /** The name of this node in responses: host name and process id. */

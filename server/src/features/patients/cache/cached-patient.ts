@@ -28,14 +28,14 @@ export function cachedRecordOf(record: PatientRecord): CachedRecord {
 
 const REDACTED = JSON.stringify({ redacted: CLINICAL_FIELDS })
 
-/** Returns the JSON of the fields that the caller may see. Equals the JSON of `shownTo(caller, record)`. */
+/** Returns the JSON of the fields that the caller may see. It is the same as the JSON of `shownTo(caller, record)`. */
 export function textFor(caller: Caller, { open, clinical }: CachedRecord): JsonText<Patient> {
   const rest = redactedFor(caller).length > 0 ? REDACTED : clinical
   return new JsonText(`${open.slice(0, -1)},${rest.slice(1)}`)
 }
 
 /**
- * The memory that a cached patient uses besides its text, in bytes on a 64-bit system. The cache entry and the patient
+ * The memory of a cached patient in addition to its text, in bytes on a 64-bit system. The cache entry and the patient
  * object take about 200 bytes, the two string headers 40, and the entries in the tables of ids, departments and doctors
  * 160.
  */

@@ -1,7 +1,7 @@
 /**
  * Compares this node's cached patients with their database rows, a slice per run. Stores the differences in the
- * database, because other nodes cannot read this cache. A change notification may still be in transit, so a difference
- * counts only if the next run finds it again.
+ * database, because other nodes cannot read this cache. A difference counts only if the next run finds it again,
+ * because a change notification may still be on its way.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { SECOND } from '../../../lib/clock.ts'
@@ -14,11 +14,11 @@ import { type CachedRecord, cachedRecordOf } from './cached-patient.ts'
 import { type CacheFault, noteFaults } from './faults.store.ts'
 import { type CachedPatient, hasRecord, type PatientCache } from './patient-cache.ts'
 
-/** The number of patients compared per run. They take about 100 ms to decrypt, in batches that let other work run. */
+/** The number of patients per run. They take about 100 ms to decrypt, in batches between which other work can run. */
 const SLICE = 1_000
 /** The maximum number of patients per query, to limit memory. */
 const TOGETHER = 100
-/** The time between two runs. Longer than a change notification takes to arrive while the node trusts notifications. */
+/** The time between two runs. As long as the node trusts its notifications, a notification arrives in less time. */
 const EVERY_MS = 30 * SECOND
 
 export interface CompareDeps {
@@ -37,7 +37,8 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
   let walk = cache.all()
   let suspects: readonly Entry[] = []
   /**
-   * True if this node may have recorded faults that must be deleted. Starts as true, because the node may have crashed.
+   * True if this node may have recorded faults that must be deleted. Initially true, because the node may have crashed
+   * before.
    */
   let hasNoted = true
 
@@ -76,7 +77,8 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
     everyMs: EVERY_MS,
     isNeededToServe: false,
     async run() {
-      // A node that may miss change notifications does not use its cached patients, and later drops them.
+      // Compares nothing if this node may have missed notifications. Such a node does not use its cached patients, and
+      // drops them later.
       if (!changes.trusted()) return
       const faulty = await differing(suspects.filter(isStillCached))
       const known = new Set(faulty.map(({ key }) => key))
@@ -92,7 +94,8 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
 }
 
 /**
- * Returns how a cached patient differs from its row; undefined if they are equal or the record could not be decrypted.
+ * Returns how a cached patient differs from its row. Returns undefined if both are equal or the record could not be
+ * decrypted.
  */
 function faultOf(
   { tenantId, key, value }: Entry,

@@ -1,6 +1,6 @@
 /** Tests when the patient cache stores and drops patients, what it returns, and how it estimates memory. */
 import { describe, expect, test } from 'vitest'
-import { hearing } from '../../../../test/support/hearing.ts'
+import { hearing } from '../../../../test/support/change-notifications.ts'
 import type { Caller } from '../../../platform/access/index.ts'
 import type { Topic } from '../../../platform/db/index.ts'
 import type { LoadPatient } from '../records/load.ts'
@@ -23,7 +23,7 @@ const RECORD: PatientRecord = {
   notes: 'Likes tea.',
 }
 
-/** Returns a cache that sixteen concurrent callers have asked for the record. */
+/** Returns a cache from which sixteen concurrent callers have requested the record. */
 async function holding(record: PatientRecord | UnreadableRecord | null = RECORD) {
   const heard = hearing()
   const loads: Parameters<LoadPatient>[] = []
@@ -37,7 +37,7 @@ async function holding(record: PatientRecord | UnreadableRecord | null = RECORD)
   return { cache, heard, loads }
 }
 
-test('loads a patient once for sixteen concurrent readers and caches it', async () => {
+test('the patient cache loads a patient once for sixteen concurrent readers and caches it', async () => {
   const { cache, loads } = await holding()
   expect(cache.get(3, 7)).toEqual(cachedRecordOf(RECORD))
   expect(loads).toEqual([[3, 7]])
@@ -68,7 +68,7 @@ describe('a cached patient', () => {
   })
 })
 
-test('loads the patient on every read while notifications may be missed', async () => {
+test('the patient cache loads the patient from the database on every read while notifications may be missed', async () => {
   const { cache, heard, loads } = await holding()
   heard.trusted = false
   await Promise.all([cache.get(3, 7), cache.get(3, 7)])
@@ -79,15 +79,15 @@ test('loads the patient on every read while notifications may be missed', async 
 test.each<[string, UnreadableRecord | null]>([
   ['does not exist', null],
   ['cannot be decrypted', { ...RECORD, unreadable: ['notes'] }],
-])('never caches a patient who %s', async (_, record) => {
+])('the patient cache never caches a patient who %s', async (_, record) => {
   const { cache, loads } = await holding(record)
   expect((await cache.get(3, 7)) ?? null).toEqual(record)
   expect([loads.length, cache.stats(3).entries]).toEqual([2, 0])
 })
 
-describe('the text of a cached patient', () => {
+describe('a cached patient as text', () => {
   test.each(['admin', 'doctor', 'nurse', 'receptionist', 'auditor'] as const)(
-    'contains the same fields for the role %s as the record',
+    "contains the same fields for the role %s as the patient's record",
     (role) => {
       const caller = { role } as Caller
       const { text } = textFor(caller, cachedRecordOf(RECORD))
@@ -97,7 +97,7 @@ describe('the text of a cached patient', () => {
   )
 })
 
-test('estimates one byte per character of Latin-1 text, and two of other text', () => {
+test('the patient cache estimates the size of text: one byte per Latin-1 character, two per other character', () => {
   const weightOf = (notes: string) => sizeOfPatient(cachedRecordOf({ ...RECORD, notes }))
   const [none, latin, greek] = ['', 'é'.repeat(1_000), 'ω'.repeat(1_000)].map(weightOf) as [
     number,

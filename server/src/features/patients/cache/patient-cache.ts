@@ -14,7 +14,7 @@ import type { LoadPatient } from '../records/load.ts'
 import { isReadable, type UnreadableRecord } from '../records/record.ts'
 import { type CachedRecord, cachedRecordOf, sizeOfPatient } from './cached-patient.ts'
 
-/** A patient returned by the cache. A record that cannot be decrypted is returned, but never cached. */
+/** A patient that the cache returns. A record that cannot be decrypted is returned but never cached. */
 export type CachedPatient = CachedRecord | UnreadableRecord
 
 export type PatientCache = CoherentCache<number, CachedPatient>
@@ -50,9 +50,9 @@ export function openPatientCache(
     isKept: hasRecord,
     bytesOf: (patient) => (hasRecord(patient) ? sizeOfPatient(patient) : 0),
     keyOf: ({ kind, number }) => (kind === 'patient' ? number : undefined),
-    // Drops all cached patients after a change of keys, because a deleted key must not leave decrypted data in memory.
+    // Drops all cached patients after a change of keys. Deleting a key must also delete the decrypted data from memory.
     tenantKinds: ['tenant', 'patients', 'keys'],
-    // When a department or user is deleted, its patients change without a notification for each patient.
+    // Deleting a department or user changes its patients without a notification for each of them.
     labelKinds: ['department', 'user'],
     labelsOf({ department_id, attending_doctor_id }) {
       const labels: Topic[] = []

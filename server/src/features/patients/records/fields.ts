@@ -1,4 +1,4 @@
-/** The fields of a patient and the lists of encrypted and of clinical fields. */
+/** The fields of a patient, with the lists of encrypted fields and clinical fields. */
 
 export interface Identifier {
   /** The organization that issued the identifier, such as an insurer. */
@@ -57,7 +57,7 @@ export interface PatientPlace {
   deleted_at: string | null
 }
 
-/** Fields that are encrypted even when empty, so that nobody can delete a value without detection. */
+/** Fields that are encrypted even when empty. A deleted value is then detected, because the ciphertext is missing. */
 export type MandatoryField = 'full_name' | 'identifiers' | 'allergies'
 
 export type SealedColumns = { [F in MandatoryField as `sealed_${F}`]: Buffer } & {

@@ -10,7 +10,8 @@ import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts
 import type { Identifier } from './fields.ts'
 
 /**
- * Allows 10 `identifier_taken` errors per user before the first wait, the same number as break-glass grants per hour.
+ * Allows 10 `identifier_taken` errors per user before the first wait. This is the number of break-glass grants per
+ * hour.
  */
 const TAKEN_BY_USER: ThrottleRule = {
   name: 'patient identifier taken',
@@ -23,7 +24,7 @@ const TAKEN_BY_USER: ThrottleRule = {
 export const IDENTIFIER_CONFLICT = { patient_tokens__identifier: 'identifier_taken' } as const
 
 /**
- * Runs `work`, which stores a patient's fields. Counts each `identifier_taken` error against the user.
+ * Runs `work`, which stores a patient's fields. Counts each `identifier_taken` error for the user.
  * @throws Problem 409 `identifier_taken` for an identifier of another patient, 429 after too many such errors
  */
 export type GuessedIdentifiers = <T>(
@@ -35,7 +36,7 @@ export type GuessedIdentifiers = <T>(
 export const guessedIdentifiers =
   (throttle: Throttle): GuessedIdentifiers =>
   async (caller, { identifiers = [] }, work) => {
-    // A request without identifiers cannot guess any.
+    // Counts nothing, because a request without identifiers cannot guess any.
     if (identifiers.length === 0) return work()
     const count = { rule: TAKEN_BY_USER, of: String(caller.user_id) }
     return throttle.countRefusals(count, 'identifier_taken', async () => {

@@ -10,21 +10,22 @@ import { listById } from './records.store.ts'
 export type Loaded = PatientRecord | UnreadableRecord
 
 /**
- * Loads a patient. Returns undefined if the tenant has no such patient or has deleted it. Does not check access rights.
+ * Loads a patient. Returns undefined if the tenant has no such patient, or if the patient is deleted. Does not check
+ * access rights.
  */
 export type LoadPatient = (tenantId: number, id: number) => Promise<Loaded | undefined>
 
 /** Loads the requested patients that belong to the tenant. Uses one query for the rows and one for the keys. */
 export type LoadPatients = (tenantId: number, ids: readonly number[]) => Promise<Loaded[]>
 
-/** Loads the requested patients that exist, in any tenant. Must be used only for work that never shows patient data. */
+/** Loads the requested patients that exist, in any tenant. Only for work that never shows patient data. */
 export type LoadAnybody = (ids: readonly number[]) => Promise<Loaded[]>
 
 /** The number of records decrypted in one turn of the event loop, which takes about 2 ms. */
 const AT_A_TIME = 20
 /**
- * The number of concurrent queries per tenant, so that one slow query does not block the others. Further requests are
- * combined into one query.
+ * The number of concurrent queries per tenant. Several are allowed, so that one slow query does not block the others.
+ * Further requests are combined into one query.
  */
 const LOADS_AT_ONCE = 4
 /** The maximum number of tenants whose requests can be combined. */
@@ -39,7 +40,7 @@ interface Loader {
 export function loaderOf(db: Scopes, keyRing: KeyRing): Loader {
   const list = (ids: readonly number[]) => async (tx: TenantTx) => {
     const records: Loaded[] = []
-    // Decrypts inside the transaction, because the transaction is retried if this node does not have the data key yet.
+    // Decrypts inside the transaction. If this node does not have the data key yet, the transaction is retried.
     for (const row of await listById(tx, ids)) {
       records.push(openRecord(await keyRing.ofTenant(tx, row.tenant_id), row))
       if (records.length % AT_A_TIME === 0) await nextTurn()

@@ -2,7 +2,7 @@ import type { Caller } from '../../../platform/access/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type Action, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
 
-/** The details of a journal entry about a patient. Contains names of fields and ids, never values. */
+/** The details of a journal entry about a patient. They contain names of fields and ids, never values. */
 interface Said {
   fields?: readonly string[]
   grant_id?: number | null

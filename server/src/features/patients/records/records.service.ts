@@ -74,7 +74,7 @@ export function patientRecordsService(deps: PatientRecordsDeps): PatientRecords 
 
   return {
     checkReferences: (caller, place, refuse) =>
-      // Not a read-only transaction, because the check locks the attending doctor.
+      // The transaction is not read-only, because the check locks the attending doctor.
       db.inTenant(caller.tenant_id, (tx) => checkPlace(tx, caller.tenant_id, place, refuse)),
 
     async get(caller, id) {
@@ -126,7 +126,7 @@ export function patientRecordsService(deps: PatientRecordsDeps): PatientRecords 
       const { record, sight, isChanged } = await guessed(caller, change, () =>
         db.inTenant(tenant_id, update),
       )
-      // The response to an update without changes still shows the record, so the request is journaled as a read.
+      // Journals a read, because the response to an update without changes still shows the record.
       if (!isChanged) await noteRead(caller, 'patient.read', [id], sight)
       return shownTo(caller, record)
     },
@@ -162,7 +162,8 @@ interface Rewriting {
 
 /**
  * Writes the changed fields of a patient. If the row uses an older data key, encrypts all fields and search tokens with
- * the current key. The key rotation finds rows by their old key, so it would miss fields that still use that key.
+ * the current key. The key of the row applies to all its fields. If only some fields were encrypted again, the key
+ * rotation would not find the others.
  */
 async function rewrite(
   tx: TenantTx,

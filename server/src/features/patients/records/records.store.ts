@@ -62,7 +62,9 @@ export function lockPatient(
     .executeTakeFirst()
 }
 
-/** Reserves ids for new patients before insertion, because encryption binds each value to the id of its row. */
+/**
+ * Reserves ids for new patients before they are inserted, because the encryption binds each value to the id of its row.
+ */
 export async function nextPatientIds(tx: TenantTx, count: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patients', 'id')) as id
@@ -131,8 +133,8 @@ export async function markPatientDeleted(
 
 /**
  * Inserts the search tokens that are missing. The unique index rejects an identifier that another patient has. `offset
- * 0` makes PostgreSQL look up each patient by id. Otherwise, a query plan cached while the table was small would scan
- * the whole table after it has grown.
+ * 0` makes PostgreSQL look up each patient by id. Without it, a plan that was cached while the table was small would
+ * scan the whole table after the table has grown.
  */
 export function insertTokens(
   tx: TenantTx,

@@ -11,8 +11,8 @@ export interface ChosenPlace {
 }
 
 /**
- * Calls `refuse` for a department or doctor that the tenant does not have. Locks the doctor until the transaction
- * ends.
+ * Checks a patient's department and attending doctor. Calls `refuse` if the tenant does not have them. Locks the doctor
+ * until the transaction ends.
  */
 export async function checkPlace(
   tx: TenantTx,

@@ -6,7 +6,7 @@ import { normalPair } from '../search/tokens.ts'
 import type { PatientFields } from './fields.ts'
 
 const EARLIEST_BIRTH = '1850-01-01'
-/** The offset of UTC+14, the time zone in which each day begins first. */
+/** The offset of UTC+14, the first time zone in which a new day begins. */
 const EARLIEST_ZONE = 14 * HOUR
 
 /** Rejects impossible birth dates, duplicate identifiers and empty identifiers. */

@@ -25,9 +25,7 @@ export function readable<Readable extends object>(record: Readable | UnreadableR
   throw new UnreadablePatient(record.id, record.unreadable)
 }
 
-/**
- * Returns the record without the fields that the caller's role may not see, and lists the names of the hidden fields.
- */
+/** Returns the record without the fields that the caller's role may not see. Adds the names of these fields. */
 export function shownTo(caller: Caller, record: PatientRecord): Patient {
   const redacted = redactedFor(caller)
   if (redacted.length === 0) return record

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { fc } from '../../../../test/support/properties.ts'
 import { normalIdentifier, normalMail, normalName, normalPhone } from './normalize.ts'
 
-describe('a name', () => {
+describe('a normalized name', () => {
   test.each([
     'MÜLLER-Lüdenscheidt, José',
     'jose muller ludenscheidt',
@@ -13,7 +13,7 @@ describe('a name', () => {
     'Mu\u0308ller Lu\u0308denscheidt Jose\u0301',
     'ＭÜＬＬＥＲ–Lüdenscheidt;\tJosé.',
     'Mül\u00adler-Lüdenscheidt \u202eJosé',
-  ])('folds %s to "jose muller ludenscheidt", in any word order', (name) => {
+  ])('is "jose muller ludenscheidt" for %s, in any word order', (name) => {
     expect(normalName(name)).toBe(normalName('jose muller ludenscheidt'))
   })
 
@@ -26,7 +26,7 @@ describe('a name', () => {
     ['Ⅳ. Heinrich', 'heinrich iv'],
     ["O'Neill", 'o’neill'],
     ['Нина Ёлкина', 'елкина НИНА'],
-  ])('treats %s and %s as equal', (one, other) => {
+  ])('is the same for %s and %s', (one, other) => {
     expect(normalName(one)).toBe(normalName(other))
   })
 
@@ -34,18 +34,18 @@ describe('a name', () => {
     ['Jose Muller', 'Jose Mueller'],
     ['Ann Anna', 'Ann'],
     ['Anna Lena', 'Annalena'],
-  ])('treats %s and %s as different', (one, other) => {
+  ])('differs for %s and %s', (one, other) => {
     expect(normalName(one)).not.toBe(normalName(other))
   })
 
-  test('is empty if it has no letter, digit or symbol', () => {
+  test('is empty if the name has no letter, digit or symbol', () => {
     expect(normalName(' -.,\u200d ')).toBe('')
   })
 })
 
-describe('an identifier', () => {
+describe('a normalized identifier', () => {
   test.each(['AB 12.34-56', 'ab123456', 'ＡＢ１２３４５６', 'a b–1 2−3456', 'ab\u00ad123456'])(
-    'drops the spaces, dots and dashes of %s',
+    'lacks the spaces, dots and dashes of %s',
     (text) => expect(normalIdentifier(text)).toBe('ab123456'),
   )
 
@@ -54,22 +54,22 @@ describe('an identifier', () => {
   })
 })
 
-test('keeps only the plus and the digits of a phone number', () => {
+test('the patient search keeps only the plus sign and the digits of a phone number', () => {
   for (const phone of ['+49 (30) 12-34', '+49.30.1234', '+49301234'])
     expect(normalPhone(phone)).toBe('+49301234')
 })
 
-test('lower-cases and trims an e-mail address, but keeps its dots', () => {
+test('the patient search lower-cases and trims an e-mail address, but keeps its dots', () => {
   expect(normalMail(' Jose.Muller@North.EXAMPLE')).toBe('jose.muller@north.example')
   expect(normalMail('josemuller@north.example')).not.toBe(normalMail('jose.muller@north.example'))
 })
 
-test('sorts combining marks after removing the whitespace between them', () => {
+test('the patient search sorts combining marks after the whitespace between them is removed', () => {
   expect(normalIdentifier('\u0592\t\u08e6')).toBe(normalIdentifier('\u08e6\u0592'))
 })
 
 test.each([normalName, normalIdentifier, normalPhone, normalMail])(
-  'leaves normalized text unchanged: %o',
+  'the patient search does not change text that is already normalized: %o',
   (normal) => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {

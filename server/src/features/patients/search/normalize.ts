@@ -1,11 +1,13 @@
 /**
  * Normalizes the texts that patients are searched by, so that equivalent spellings become equal (`lib/fold.ts`). Stored
- * search tokens are hashes of normalized text: increment `FOLD_VERSION` with every change.
+ * search tokens are hashes of normalized text, so every change of this module must increment `FOLD_VERSION`.
  */
 import { withAsciiDomain } from '../../../lib/email.ts'
 import { foldText, foldWords } from '../../../lib/fold.ts'
 
-/** Returns the folded words of a name in sorted order, or an empty text if the name has no letter, digit or symbol. */
+/**
+ * Returns the folded words of a name in sorted order. Returns an empty text if the name has no letter, digit or symbol.
+ */
 export const normalName = foldWords
 
 /** Returns an identifier, or part of an identifier, folded and without spaces, dots and dashes. */

@@ -43,8 +43,7 @@ export function searchService({ db, clock, keyRing, noteRead, log }: SearchDeps)
           const keys = await keyRing.ofTenant(tx, caller.tenant_id)
           const { grants, ...sight } = await inSight(tx, caller, isoAt(clock))
           const found = await listPatients(tx, asked, { sight, ...tokensFor(keys, query) })
-          // Decrypts inside the transaction, because the transaction is retried if this node does not have the data key
-          // yet.
+          // Decrypts inside the transaction. If this node does not have the data key yet, the transaction is retried.
           const items = found.items.map((row) => openRecord(keys, row))
           return { ...found, items, grants: neededFor(caller, found.items, grants) }
         },
@@ -74,16 +73,14 @@ function neededFor(
 }
 
 /**
- * Chooses the planner mode of a list query. A search always uses the same index. For other lists, the best plan depends
- * on the caller's department.
+ * Chooses the planner mode of a list query. For a search the same index is always best. For other lists, the best plan
+ * depends on the caller's department.
  */
 function modeFor(caller: Member, { search, ...query }: PatientQuery): ListMode {
   return search || seesAll(caller) ? listMode(query) : 'filtered list'
 }
 
-/**
- * Returns the search tokens of the query. A text without letters or digits has no tokens, so the search finds nothing.
- */
+/** Returns the search tokens of the query. A text without letters or digits has no tokens, so it matches no patient. */
 function tokensFor(keys: TenantKeys, { search, birth_date }: PatientQuery) {
   return {
     text: search ? tokensOfSearch(keys, search) : undefined,

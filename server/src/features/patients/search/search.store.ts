@@ -8,8 +8,8 @@ import { COLUMNS, patientsOf } from '../records/records.store.ts'
 import type { Sight } from '../sight/sight.store.ts'
 
 /**
- * The conditions of a patient list besides the query: what the caller can see, and the search tokens, one of which must
- * match.
+ * The conditions of a patient list in addition to the query: the patients that the caller can see, and search tokens of
+ * which one must match.
  */
 export interface PatientSearch {
   sight: Omit<Sight, 'grants'>
@@ -38,8 +38,8 @@ export function listPatients(
       return filtered
     },
     ...sight,
-    // A search matches few patients, so it counts them every time. A cached count could be outdated, because changes of
-    // encrypted fields do not invalidate counts.
+    // Does not cache the count of a search. A search matches few patients, so counting is cheap. A cached count could
+    // be outdated, because changes of encrypted fields do not invalidate counts.
     ...(text || birth ? {} : { countedIn: ['patients'] }),
     isAll: true,
     areFew: text !== undefined,
@@ -56,29 +56,29 @@ const idsOf = ({ tenantId }: TenantTx, tokens: readonly Buffer[]) =>
 
 /**
  * Matches patients by tokens that few patients share, such as a name. Finds the ids first, then looks up the patients
- * by id. From PostgreSQL 17 on, that index also returns them in the order of the page.
+ * by id. From PostgreSQL 17 on, the index on ids also returns the patients in the order of the page.
  */
 const isAmong = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id = any(array(${idsOf(tx, tokens)}))`
 
 /**
- * Matches patients by tokens that most patients of a tenant may share. The planner chooses a plan by the number of
+ * Matches patients by tokens that most patients of a tenant may share. The planner selects a plan by the number of
  * matches.
  */
 const isFoundBy = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id in (${idsOf(tx, tokens)})`
 
 /**
- * Checks the tokens of each patient that another condition has found. A birth date entered as a placeholder may match
- * most patients of a tenant. `offset 0` prevents the planner from starting with the tokens, even if its statistics are
- * outdated.
+ * Checks the tokens of each patient that another condition has found. A birth date that is used as a placeholder may
+ * match most patients of a tenant. `offset 0` prevents the planner from starting with the tokens, even if its
+ * statistics are outdated.
  */
 function hasAnyOf(tokens: readonly Buffer[]) {
   return sql<boolean>`exists (select from patient_tokens
     where patient_id = patients.id and token = any(${tokens}::bytea[]) offset 0)`
 }
 
-/** The maximum number of possible duplicates returned, more than a person would review. */
+/** The maximum number of possible duplicates returned. A person would not review more. */
 const MAX_DUPLICATES = 20
 
 export async function findDuplicates(
@@ -92,7 +92,7 @@ export async function findDuplicates(
     .where(sight)
     .where(hasAnyOf(births))
     .where('id', '<>', id)
-    // `offset 0` makes PostgreSQL look up each patient by id, even if its statistics are outdated.
+    // Without `offset 0`, PostgreSQL would not look up each patient by id if its statistics are outdated.
     .offset(sql.lit(0))
   const { rows } = await sql<{ id: number }>`
     select distinct other.id from (${idsOf(tx, names)}) named cross join lateral (${others}) other

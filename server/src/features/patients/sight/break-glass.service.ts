@@ -22,7 +22,7 @@ import * as store from './grants.store.ts'
 /** How long a break-glass grant is valid. */
 const LASTS = 4 * HOUR
 const MOST = { grants: 10, within: HOUR }
-/** Throttles a user who requests unknown patients, because the user may be guessing identifiers. */
+/** Throttles a user who requests unknown patients, because such a user may be guessing patient ids. */
 const UNKNOWN_BY_USER: ThrottleRule = {
   name: 'break-glass unknown',
   free: MOST.grants,

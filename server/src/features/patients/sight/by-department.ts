@@ -7,7 +7,8 @@ export type Seer = Pick<Caller, 'user_id' | 'role' | 'unit_id' | 'sees_all'>
 export const seesAll = ({ role, sees_all }: Seer): boolean => role === 'admin' || sees_all
 
 /**
- * Returns whether the caller can see the patient without a grant. A patient without a department matches no department.
+ * Returns whether the caller can see the patient without a grant. A patient without a department belongs to the
+ * department of no user.
  */
 export function seesPlace(seer: Seer, { department_id }: Pick<PatientPlace, 'department_id'>) {
   return seesAll(seer) || (department_id !== null && department_id === seer.unit_id)

@@ -7,8 +7,8 @@ import '../patients.table.ts'
 
 /**
  * Returns whether the user is active and still has the role of their session. Locks the user's row until the
- * transaction ends. If someone blocks the user at the same time, the block waits and then also ends the new grant. The
- * lock also prevents a user from creating two grants concurrently.
+ * transaction ends. If an administrator blocks the user at the same time, the block waits for the lock and then ends
+ * the new grant too. The lock also prevents two concurrent grants of a user.
  */
 export async function lockGrantee(
   tx: TenantTx,
@@ -43,7 +43,9 @@ export async function listGrantedSince(
   return rows.map(({ granted_at }) => granted_at)
 }
 
-/** Reserves the id of a new grant before insertion, because encryption binds the reason to the id of its row. */
+/**
+ * Reserves the id of a new grant before it is inserted, because the encryption binds the reason to the id of its row.
+ */
 export async function nextGrantId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patient_grants', 'id')) as id`.execute(tx.db)

@@ -13,23 +13,26 @@ const NO_GRANTS: GrantsOfPatients = new Map()
 export interface Sight {
   /** The SQL condition on rows of `patients`. */
   condition: RawBuilder<boolean>
-  /** The grants that let the caller see further patients, one for each of these patients. */
+  /** The grants with which the caller sees further patients, one for each of these patients. */
   grants: GrantsOfPatients
   /**
-   * A name for the condition, so that counts can be cached. Null if the condition differs between calls; undefined if
-   * the caller sees all patients.
+   * A name for the condition, under which counts can be cached. Null if the condition differs between calls. Undefined
+   * if the caller sees all patients.
    */
   narrowedTo?: string | null
 }
 
-/** Returns which patients the caller can see. @param now the current time (ISO 8601) */
+/**
+ * Returns the patients that the caller can see.
+ * @param now the current time (ISO 8601)
+ */
 export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<Sight> {
   if (seesAll(seer)) return { condition: sql<boolean>`true`, grants: NO_GRANTS }
   const own =
     seer.unit_id === null
       ? sql<boolean>`false`
       : sql<boolean>`patients.department_id = ${seer.unit_id}`
-  // Looks up grants in a separate query. Few users have any, and without grants one index returns the patients in
+  // Looks up grants in a separate query. Few users have any. Without grants, a single index returns the patients in
   // order.
   const grants = await findGrants(tx, seer, now)
   if (grants.size === 0) return { condition: own, grants, narrowedTo: `department ${seer.unit_id}` }

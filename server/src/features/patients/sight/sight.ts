@@ -16,8 +16,8 @@ export interface PatientSight {
 
 export interface Sights {
   /**
-   * Decides whether the caller can see the patient; undefined if not. Returns a promise only if it has to look up a
-   * grant.
+   * Decides whether the caller can see the patient. Undefined means no. Returns a promise only if a grant has to be
+   * looked up.
    */
   of(caller: Caller, patient: PatientKey): PatientSight | Promise<PatientSight | undefined>
   /** Decides like `of`, within an existing transaction of the caller's tenant. */

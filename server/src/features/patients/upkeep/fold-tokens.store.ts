@@ -6,8 +6,8 @@ import type { PatientToken } from '../search/tokens.ts'
 import '../patients.table.ts'
 
 /**
- * Replaces all search tokens of patients whose rows are locked. If two identifiers of a tenant become equal, only the
- * first patient gets the unique identifier token. A search for the value still finds both.
+ * Replaces all search tokens of patients whose rows are locked. If identifiers of two patients of a tenant become
+ * equal, only the first patient gets the unique identifier token. A search for the value still finds both patients.
  */
 export async function replaceTokens(
   tx: TenantTx,

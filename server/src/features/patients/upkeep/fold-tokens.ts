@@ -1,6 +1,6 @@
 /**
  * Rebuilds search tokens that an earlier version of the folding rules produced. Each batch is one transaction per
- * tenant, so an interrupted rebuild continues with the remaining patients.
+ * tenant, so a later run continues an interrupted rebuild with the remaining patients.
  */
 import { sql } from 'kysely'
 import { MINUTE } from '../../../lib/clock.ts'
@@ -15,7 +15,7 @@ import { tokensOf } from '../search/tokens.ts'
 import { replaceTokens } from './fold-tokens.store.ts'
 
 const BATCH = 100
-/** The maximum number of batches per run, so that a run does not delay startup for long. */
+/** The maximum number of batches per run. It limits how long a run delays startup. */
 const MAX_BATCHES = 50
 
 export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): Upkeep {
@@ -24,7 +24,7 @@ export function foldsTokens({ db, keyRing }: { db: Scopes; keyRing: KeyRing }): 
     everyMs: MINUTE,
     isNeededToServe: false,
     async run() {
-      // Continues after the last id, so that patients that cannot be decrypted are skipped and keep their tokens.
+      // Continues after the last id. Patients that cannot be decrypted are then skipped, and keep their tokens.
       let after = 0
       for (let batch = 0; batch < MAX_BATCHES; batch += 1) {
         const found = await db.acrossTenants((tx) => nextOld(tx, after), 'read')

@@ -18,13 +18,13 @@ const BATCH = 200
 export interface PurgeDeps {
   db: Scopes
   clock: Clock
-  /** Days after deletion in which a patient can be restored (`PATIENT_PURGE_DAYS`). */
+  /** How many days after the deletion a patient can be restored (`PATIENT_PURGE_DAYS`). */
   keepDays: number
 }
 
 /**
- * Registers the nightly purge. On a restored copy, the purge waits until an operator releases the copy. The original
- * database may have restored the patients since the backup.
+ * Registers the nightly purge. On a restored copy, the purge waits until an operator releases the copy. In the original
+ * database, the deletion of the patients may have been undone since the backup.
  */
 export function purgesDeleted(deps: PurgeDeps & { jobs: Jobs; hold: OutboundHold }): void {
   const { jobs, hold } = deps
@@ -35,7 +35,7 @@ export function purgesDeleted(deps: PurgeDeps & { jobs: Jobs; hold: OutboundHold
   hold.onRelease(restartPatientGracePeriod)
 }
 
-/** Purges the patients deleted before the grace period. Exported for unit tests. */
+/** Purges the patients whose grace period has ended. Exported for unit tests. */
 export async function purgeDeleted(
   { db, clock, keepDays }: PurgeDeps,
   signal: AbortSignal,

@@ -1,4 +1,7 @@
-/** Applies readings of notifications: updates payments, journal and inbox in one transaction. */
+/**
+ * Applies readings of notifications: updates payments, the journal and the inbox in one transaction. A reading is the
+ * interpreted content of a notification.
+ */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { appendAll, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
@@ -16,7 +19,7 @@ import { type Ledger, type LedgerPage, openLedger } from './ledger.ts'
 import { insertPayments, livingTenants, lockPayments, movePayments } from './payments.store.ts'
 import { judged, type PaymentVerdict } from './verdicts.ts'
 
-/** A reading and its notification. `of` is null for a payment that was fetched without a notification. */
+/** A reading with its notification. `of` is null for a payment that was fetched without a notification. */
 export interface Read {
   reading: PaymentReading
   of: ReadOf | null
@@ -33,7 +36,7 @@ interface ReadOf {
 /** The result of applying a reading. */
 export interface Settled {
   read: Read
-  /** The new state of the notification. `received` means that it will be retried. */
+  /** The new state of the notification. In the state `received` it is retried. */
   state: NotificationState
   reason: UnusableReason | null
 }
@@ -44,7 +47,7 @@ export interface ApplyDeps {
   seals: Seals
 }
 
-/** Applies readings and returns the results. Omits notifications whose lease another worker has claimed. */
+/** Applies readings and returns the results. Omits notifications whose lease now belongs to another worker. */
 export type Apply = (reads: readonly Read[]) => Promise<Settled[]>
 
 export function applier(deps: ApplyDeps): Apply {
@@ -53,7 +56,7 @@ export function applier(deps: ApplyDeps): Apply {
     deps.db.acrossTenants(async (tx) => applyIn(tx, await lockStillClaimed(tx, reads)))
 }
 
-/** Applies readings like `Apply`, but of notifications that the transaction has already locked. */
+/** Applies readings like `Apply`, for notifications that the transaction has already locked. */
 export type ApplyIn = (tx: TenantTx, locked: readonly Read[]) => Promise<Settled[]>
 
 export function applierIn({ clock, seals }: Omit<ApplyDeps, 'db'>): ApplyIn {
@@ -140,7 +143,7 @@ const isSame = (
   other: Pick<LedgerPage, 'provider' | 'provider_payment_id'>,
 ) => one.provider === other.provider && one.provider_payment_id === other.provider_payment_id
 
-/** Returns whether another node has just inserted the payment, so that this transaction did not write it. */
+/** Returns whether another node has just inserted the payment. This transaction then did not write it. */
 const isLeftAlone = ({ page }: PaymentVerdict) => page !== null && page.id === null
 
 const LEFT = { state: 'received', reason: null } as const
@@ -155,7 +158,7 @@ async function outcomeOf(
   const { id, seal_id, tries, attempts } = claimed
   const common = { id, attempts, tries: tries + 1, armed_at: null, sealed: null, payment_id: null }
   const now = isoAt(clock)
-  // If the notification arrived again after the provider was asked, the provider's answer may be outdated.
+  // If the notification arrived again after the provider was queried, the provider's response may be outdated.
   const isOutdated = isRearmed && !verdict.isConfirmed && verdict.state !== 'ignored'
   // The notification is due again immediately, because a retry sees newer data.
   if (isOutdated || isLeftAlone(verdict))
@@ -169,7 +172,7 @@ async function outcomeOf(
       verified_at: null,
       processed_at: null,
     }
-  // Prefers the tenant of this reading, because the provider may have corrected the tenant of an earlier attempt.
+  // Prefers the tenant of this reading. The provider may have corrected the tenant since an earlier attempt.
   const tenant_id = verdict.tenantId ?? claimed.tenant_id
   const hasNewTenant = tenant_id !== null && tenant_id !== claimed.tenant_id
   return {

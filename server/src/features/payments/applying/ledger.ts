@@ -1,4 +1,4 @@
-/** The payments of one transaction, before and after the facts are applied. */
+/** The payments of one transaction, before and after the reported facts are applied. */
 import type { PaymentFacts, UnusableReason } from '../payment-facts.ts'
 import { moved, type PaymentAction, type PaymentState } from '../states.ts'
 import type { KnownPayment, PaymentName } from './payments.store.ts'
@@ -22,7 +22,7 @@ interface LedgerEntry {
 
 /** A payment that this transaction reads or changes. */
 export interface LedgerPage extends PaymentName, PaymentState {
-  /** The payment's id; null until the payment is inserted. */
+  /** The id of the payment. Null until the payment is inserted. */
   id: number | null
   tenant_id: number
   test: boolean
@@ -32,7 +32,7 @@ export interface LedgerPage extends PaymentName, PaymentState {
 }
 
 export interface Ledger {
-  /** Applies facts to their payment. Returns the result and the payment, or null if there is no such payment. */
+  /** Applies facts to their payment. Returns the result and the payment. The payment is null if it does not exist. */
   apply(facts: PaymentFacts): {
     is: 'applied' | 'superseded' | UnusableReason
     page: LedgerPage | null

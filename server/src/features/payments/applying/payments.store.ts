@@ -44,7 +44,9 @@ const lockOf = statement<{ provider: Provider; ids: string[] }>(
     order by id for no key update`,
 )
 
-/** Returns which of these tenants exist and are not deleted. Prevents their purge until the transaction ends. */
+/**
+ * Returns which of these tenants exist and are not deleted. The tenants cannot be purged until the transaction ends.
+ */
 export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     select id from tenants where id = any(${ids}::bigint[]) and deleted_at is null

@@ -9,7 +9,7 @@ const LATER: PaymentReading = { is: 'later', reason: 'not_confirmed', forGood: f
 const verdictOn = (reading: PaymentReading, tries: number, age = 0) =>
   judged(reading, { tries, age }, new Set(), openLedger([]))
 
-test('doubles the pause before each retry, from 5 seconds up to half an hour', () => {
+test('the worker for payment notifications doubles the pause before each retry, from 5 seconds up to half an hour', () => {
   const pauses = Array.from({ length: 12 }, (_, tries) => verdictOn(LATER, tries).againIn)
   expect(pauses.map((ms) => (ms ?? 0) / SECOND)).toEqual([
     5, 10, 20, 40, 80, 160, 320, 640, 1280, 1800, 1800, 1800,
@@ -17,16 +17,16 @@ test('doubles the pause before each retry, from 5 seconds up to half an hour', (
   expect(verdictOn(LATER, 1_000_000).againIn).toBe(30 * MINUTE)
 })
 
-describe('the end of retries', () => {
+describe('a payment notification that cannot be applied', () => {
   test.each([
-    ['fails after a day and five attempts', 4, DAY, 'failed'],
-    ['keeps retrying for a day, even after many attempts', 1_000, DAY - 1, 'received'],
-    ['keeps retrying up to five attempts, even after a day', 3, 30 * DAY, 'received'],
+    ['fails after a day with at least five attempts', 4, DAY, 'failed'],
+    ['is retried for a day, even after many attempts', 1_000, DAY - 1, 'received'],
+    ['is retried up to five times, even after a day', 3, 30 * DAY, 'received'],
   ])('%s', (_what, tries, age, state) => {
     expect(verdictOn(LATER, tries, age)).toMatchObject({ state, reason: 'not_confirmed' })
   })
 
-  test('is not reached while the provider rejects the credentials', () => {
+  test('does not fail while the provider rejects the credentials', () => {
     const refused: PaymentReading = { is: 'later', reason: 'provider_refused', forGood: true }
     expect(verdictOn(refused, 1_000, 30 * DAY)).toMatchObject({
       state: 'received',
@@ -39,20 +39,23 @@ describe('the end of retries', () => {
 test.each([
   [6 * HOUR - 1, 'received'],
   [6 * HOUR, 'superseded'],
-])('waits six hours for an uncounted refund: after %i ms it is %s', (age, state) => {
-  const facts = {
-    provider: 'paygate',
-    provider_payment_id: 'p1',
-    tenant_id: 7,
-    status: 'succeeded',
-    amount: 1000,
-    amount_refunded: 300,
-    currency: 'EUR',
-    test: false,
-    said_at: 0,
-  } as const
-  const known = { ...facts, id: 1, status: 'partially_refunded' } as const
-  const reading: PaymentReading = { is: 'payment', facts, isGrowth: true }
-  const verdict = judged(reading, { tries: 20, age }, new Set([7]), openLedger([known]))
-  expect(verdict.state).toBe(state)
-})
+])(
+  'the worker for payment notifications supersedes a refund that the payment does not include within six hours: after %i ms it is %s',
+  (age, state) => {
+    const facts = {
+      provider: 'paygate',
+      provider_payment_id: 'p1',
+      tenant_id: 7,
+      status: 'succeeded',
+      amount: 1000,
+      amount_refunded: 300,
+      currency: 'EUR',
+      test: false,
+      said_at: 0,
+    } as const
+    const known = { ...facts, id: 1, status: 'partially_refunded' } as const
+    const reading: PaymentReading = { is: 'payment', facts, isGrowth: true }
+    const verdict = judged(reading, { tries: 20, age }, new Set([7]), openLedger([known]))
+    expect(verdict.state).toBe(state)
+  },
+)

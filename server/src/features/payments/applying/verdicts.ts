@@ -6,9 +6,11 @@ import type { Ledger, LedgerPage } from './ledger.ts'
 
 const FIRST_PAUSE_MS = 5 * SECOND
 const MAX_PAUSE_MS = 30 * MINUTE
-/** The fixed pause between retries while the provider rejects the credentials. */
+/** The pause between retries while the provider rejects the credentials. It does not grow. */
 const FOR_GOOD_PAUSE_MS = 5 * MINUTE
-/** The age at which automatic retries end, if at least `MIN_TRIES` attempts were made. */
+/**
+ * The age after which a notification is no longer retried automatically, if at least `MIN_TRIES` attempts were made.
+ */
 const GIVE_UP_AFTER_MS = DAY
 const MIN_TRIES = 5
 /**
@@ -19,22 +21,25 @@ const REFUND_LAGS_FOR_MS = 6 * HOUR
 export interface PaymentVerdict {
   state: NotificationState
   reason: UnusableReason | null
-  /** The existing tenant to which the reading belongs; null if there is none. */
+  /** The existing tenant of the reading. Null if there is none. */
   tenantId: number | null
   page: LedgerPage | null
   /** Milliseconds until the next retry; null if the notification is not retried. */
   againIn: number | null
-  /** True if the retry period starts again, with the full number of attempts. */
+  /** True if the retry period starts again, with all its attempts. */
   isRearmed: boolean
   /** True if the reading is confirmed to come from the provider. */
   isConfirmed: boolean
   provider_payment_id: string | null
 }
 
-/** The earlier attempts to process a notification. */
+/** The earlier attempts at a notification. */
 interface Tried {
   tries: number
-  /** Milliseconds since the retry period began: at arrival, or when the provider last rejected the credentials. */
+  /**
+   * Milliseconds since the start of the retry period. It starts when the notification arrives, and again whenever the
+   * provider rejects the credentials.
+   */
   age: number
 }
 
@@ -64,7 +69,7 @@ export function judged(
     const { reason, forGood } = reading
     const waits = { ...UNNAMED, state: 'received', reason } as const
     if (forGood) return { ...waits, againIn: FOR_GOOD_PAUSE_MS, isRearmed: true }
-    // The age alone does not end retries, because the service may have been down for part of that time.
+    // The age alone does not end the retries, because the service may have been stopped for part of that time.
     if (isOver(tried, GIVE_UP_AFTER_MS)) return { ...UNNAMED, state: 'failed', reason }
     return { ...waits, againIn: pauseAfter(tried.tries) }
   }

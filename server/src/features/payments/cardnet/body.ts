@@ -14,7 +14,7 @@ import { exactly, isName, isObject, type JsonObject, sourceOf, tenantIn } from '
 
 const MAX_NAME = 255
 
-/** The payment status that each type of notice reports. Other types do not concern payments. */
+/** The payment status for each type of notice. Other types do not concern payments. */
 const STATUSES: Readonly<Record<string, SaidStatus>> = {
   'payment.created': 'pending',
   'payment.authorized': 'authorized',
@@ -93,7 +93,7 @@ export function cardnetReadingOf(body: Buffer): PaymentReading {
   const amount_refunded = refundedIn(type, object.amount_refunded)
   if (amount === undefined || amount_refunded === undefined) return failed('amount_unreadable')
   const said_at = wholeUnits(sourceOf(created))
-  // The time only orders open states, so notices of final states are accepted without a valid time.
+  // Accepts notices of final states without a valid time, because the time is only used to order open states.
   if ((said_at === undefined || !isTime(said_at)) && OPEN.includes(status))
     return failed('unreadable')
   const facts: PaymentFacts = {
@@ -114,8 +114,8 @@ export function cardnetReadingOf(body: Buffer): PaymentReading {
 const isTime = (seconds: number) => seconds <= 253_402_300_799
 
 /**
- * Returns the total refunded so far: 0 if the notice is not a refund, `all` for a refund without an amount. Returns
- * undefined for an invalid amount.
+ * Returns the total that was refunded so far: 0 if the notice is not a refund, and `all` for a refund without an
+ * amount. Returns undefined for an invalid amount.
  */
 function refundedIn(type: string, value: unknown): number | 'all' | undefined {
   if (type !== 'payment.refunded') return 0

@@ -24,8 +24,8 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
       }
     },
     /**
-     * Verifies the signature as of the notice's arrival, so notices that came before the configuration can be verified
-     * too.
+     * Verifies the signature as of the notice's arrival. Notices that arrived before the provider was configured can
+     * then be verified too.
      */
     verify({ sent: { body, signature }, received_at, verified_at }) {
       if (verified_at !== null) return { verified_at }
@@ -35,7 +35,7 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
         return { refused: 'invalid_signature' }
       return { verified_at: received_at }
     },
-    // A notice that was verified on arrival no longer needs the secret.
+    // Reads a notice that was verified on arrival. This does not need the secret.
     readHere: ({ body }) => cardnetReadingOf(body),
     read: null,
     atOnce: 0,

@@ -18,7 +18,7 @@ const isGood = (header: string, secrets = [SECRET], at = NOW, body = BODY) =>
   isSigned(header, body, secrets, at)
 
 describe('a valid signature', () => {
-  test('may be made with any of several secrets, as during a rotation', () => {
+  test('may be created with any of several secrets, as during a secret rotation', () => {
     expect(isGood(GOOD, [SECRET])).toBe(true)
     expect(isGood(GOOD, [OTHER, SECRET])).toBe(true)
     expect(isGood(`t=${T},v1=${hmac(T, BODY, OTHER)}`, [SECRET, OTHER])).toBe(true)
@@ -28,14 +28,20 @@ describe('a valid signature', () => {
     ['v1 comes before t', `v1=${hmac(T)},t=${T}`],
     ['wrong signatures surround it', `v1=${'0'.repeat(64)},t=${T},v1=${hmac(T)},v1=${hmac(T + 1)}`],
     ['there are unknown keys', `v0=abc,t=${T},scheme,v1=${hmac(T)},x=y=z,,v2=`],
-    ['others are malformed', `t=${T},v1=abc,v1=,v1=${hmac(T).toUpperCase()},v1=${hmac(T)}`],
-  ])('is accepted where %s', (_what, header) => {
+    [
+      'other signatures are malformed',
+      `t=${T},v1=abc,v1=,v1=${hmac(T).toUpperCase()},v1=${hmac(T)}`,
+    ],
+  ])('is accepted if %s', (_what, header) => {
     expect(isGood(header)).toBe(true)
   })
 
-  test.each([-300, -299, 0, 299, 300])('is accepted %i seconds from the clock', (seconds) => {
-    expect(isGood(GOOD, [SECRET], NOW + seconds * 1000)).toBe(true)
-  })
+  test.each([-300, -299, 0, 299, 300])(
+    'is accepted if its time differs from the clock by %i seconds',
+    (seconds) => {
+      expect(isGood(GOOD, [SECRET], NOW + seconds * 1000)).toBe(true)
+    },
+  )
 
   test('is accepted for any bytes in the body', () => {
     fc.assert(
@@ -72,9 +78,12 @@ describe('an invalid signature', () => {
     expect(isGood(header)).toBe(false)
   })
 
-  test.each([-301, 301, 86_400, -86_400])('is rejected %i seconds from the clock', (seconds) => {
-    expect(isGood(GOOD, [SECRET], NOW + seconds * 1000)).toBe(false)
-  })
+  test.each([-301, 301, 86_400, -86_400])(
+    'is rejected if its time differs from the clock by %i seconds',
+    (seconds) => {
+      expect(isGood(GOOD, [SECRET], NOW + seconds * 1000)).toBe(false)
+    },
+  )
 
   test('is rejected with an extra byte in the body, a wrong secret or no secret', () => {
     expect(isGood(GOOD, [SECRET], NOW, Buffer.concat([BODY, Buffer.from('\n')]))).toBe(false)
@@ -88,7 +97,7 @@ describe('an invalid signature', () => {
   })
 })
 
-describe("compared with Stripe's library", () => {
+describe("the signature check, compared with Stripe's library,", () => {
   const payload = BODY.toString()
 
   test("accepts a signature made by Stripe's library", () => {

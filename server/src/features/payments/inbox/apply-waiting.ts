@@ -1,6 +1,6 @@
 /**
- * Processes notifications that can be read without asking the provider. Each batch is locked, read and applied in one
- * transaction. If the transaction fails, any node can process the batch immediately.
+ * Processes notifications that can be read without querying the provider. Each batch is locked, read and applied in one
+ * transaction. If the transaction fails, any node can process the batch at once.
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
@@ -21,7 +21,10 @@ import {
   POLL_MS,
 } from './worker.ts'
 
-/** The pause during which notifications collect into a batch, because most of the cost is per transaction. */
+/**
+ * The pause in which notifications collect for a batch. Most of the cost is per transaction, so larger batches are
+ * cheaper.
+ */
 const GAP_MS = 15
 
 export function startDrain(
@@ -54,8 +57,8 @@ export function startDrain(
   }
 
   /**
-   * Processes each notification under its own lease. One that fails waits until its lease ends, and does not block
-   * others.
+   * Processes each notification under its own lease. A notification that fails waits until its lease ends, and does not
+   * block others.
    */
   async function oneByOne(): Promise<boolean> {
     const lease = { now: isoAt(clock), until: isoAt(clock, LEASE_MS) }

@@ -1,7 +1,7 @@
 /**
  * SQL that claims and settles notifications. A claim is a lease: until it ends, no other worker can claim the
- * notification, even if something makes it due again. `attempts` is the fencing token, so a worker with an outdated
- * value changes nothing.
+ * notification, even if something makes it due again. `attempts` is a fencing token: a worker with an outdated value
+ * can change nothing.
  */
 import { sql } from 'kysely'
 import { HOUR } from '../../../lib/clock.ts'
@@ -19,12 +19,10 @@ export interface Claimed extends SealPlace, SealedFields {
   armed_at: string
 }
 
-/** The SQL expression of the time from which a notification can be claimed. The index uses the same expression. */
+/** The SQL expression for the time from which a notification can be claimed. The index uses the same expression. */
 export const freeAt = sql`greatest(due_at, leased_until)`
 
-/**
- * The maximum time that pauses and leases reach into the future. A later time was written by a node with a wrong clock.
- */
+/** How far pauses and leases may end in the future. A node with a wrong clock wrote any later time. */
 export const MAX_AHEAD_MS = HOUR
 
 interface Lease {
@@ -72,7 +70,10 @@ export async function lockDue(
   return rows.sort((a, b) => a.id - b.id)
 }
 
-/** Returns when the next notification of the provider can be claimed (ISO 8601), or null if none is waiting. */
+/**
+ * Returns the time from which the next notification of the provider can be claimed (ISO 8601). Returns null if none is
+ * pending.
+ */
 export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
   const { rows } = await sql<{ free_at: string | null }>`
     select min(${freeAt}) as free_at from payment_notifications
@@ -110,16 +111,19 @@ export interface NotificationOutcome {
   provider_payment_id: string | null
   attempts: number
   tries: number
-  /** The new start of the retry period; null to leave the stored value unchanged. */
+  /** The new start of the retry period. Null keeps the stored value. */
   armed_at: string | null
-  /** When the notification is retried; null if it is not retried. */
+  /** The time of the next retry. Null if the notification is not retried. */
   due_at: string | null
-  /** When the notification was verified; null if this attempt did not verify it. */
+  /** The time when the notification was verified. Null if this attempt did not verify it. */
   verified_at: string | null
   processed_at: string | null
 }
 
-/** Writes the outcomes of locked notifications. Sends the statement without waiting; only the commit waits for it. */
+/**
+ * Writes the outcomes of locked notifications. Sends the statement without waiting for its result, which the commit
+ * does.
+ */
 export function settleNotifications(tx: TenantTx, outcomes: readonly NotificationOutcome[]): void {
   const column = <K extends keyof NotificationOutcome>(name: K) =>
     outcomes.map((outcome) => outcome[name])

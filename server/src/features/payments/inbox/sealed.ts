@@ -1,6 +1,6 @@
 /**
  * Encrypts the body and the signature of a notification. Uses the platform's key until the tenant is verified, and then
- * the tenant's key. Destroying the tenant's key makes the fields unreadable.
+ * the tenant's key. When the tenant's key is destroyed, the fields become unreadable.
  */
 import {
   type KeyRing,
@@ -80,7 +80,7 @@ export function openSeals(keyRing: KeyRing): Seals {
   }
 }
 
-/** The reading of a notification that cannot be decrypted. */
+/** The reading of a notification that could not be decrypted. */
 export const DOES_NOT_OPEN: PaymentReading = { is: 'failed', reason: 'does_not_open' }
 
 /**

@@ -7,11 +7,11 @@ import '../payments.table.ts'
 
 /**
  * A notice to store. `holds_key` is true if the notice is verified or the provider's API can confirm it. Only one
- * notice of an event can hold the key.
+ * stored notice per event key can have it set.
  */
 export interface Arrival extends Notice, SealedFields {
   holds_key: boolean
-  /** The number of times the notice arrived. */
+  /** How many times the notice has arrived. */
   times: number
   received_at: string
   verified_at: string | null
@@ -20,9 +20,9 @@ export interface Arrival extends Notice, SealedFields {
 
 /**
  * Stores arrivals and counts repeats. A repeat makes an unconfirmed notification due immediately, or when its current
- * lease ends. It also replaces the content of a notification that cannot be decrypted. Due times never exceed the
- * database's clock, because the clock of the receiving node may be ahead of the others. Sends the statement without
- * waiting; only the commit waits for it.
+ * lease ends. It also replaces the content of a notification that cannot be decrypted. A due time is never later than
+ * the database's clock, because the clock of the receiving node may be ahead. Sends the statement without waiting for
+ * its result, which the commit does.
  * @param arrivals must not contain two arrivals that hold the same key
  */
 export function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): void {
@@ -44,9 +44,14 @@ export function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): void
   )
 }
 
-/** The condition for a stored notification that cannot be decrypted. Its content is replaced when it arrives again. */
+/**
+ * The SQL condition for a stored notification that cannot be decrypted. When it arrives again, its content is replaced.
+ */
 const isLost = sql`(n.state = 'failed' and n.reason = 'does_not_open')`
-/** The condition for a stored notification that is due again on a repeat: it is unconfirmed, or cannot be decrypted. */
+/**
+ * The SQL condition for a stored notification that becomes due when it arrives again. It is unconfirmed, or cannot be
+ * decrypted.
+ */
 const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed') or ${isLost})`
 
 const insertAll = statement<Record<string, unknown>>(

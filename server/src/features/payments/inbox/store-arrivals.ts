@@ -1,6 +1,6 @@
 /**
  * Stores incoming notices. Notices that arrive together share a transaction, and each is acknowledged after the commit.
- * No notice exists only in memory, so the response is 503 if the database is unavailable.
+ * If the database is unavailable, the response is 503, because no notice may exist only in memory.
  */
 import { randomUUID } from 'node:crypto'
 import { batcher } from '../../../lib/batcher.ts'
@@ -15,17 +15,21 @@ import type { Seals, SentNotification } from './sealed.ts'
 import { type Arrival, countUnverified, insertArrivals } from './store-arrivals.store.ts'
 
 /**
- * The maximum number of unverified notifications per provider. Over this or the limit of bytes, the response is 429.
+ * The maximum number of unverified notifications per provider. Above this number, or above the limit in bytes, the
+ * response is 429.
  */
 export const MAX_UNVERIFIED = 10_000
 export const MAX_UNVERIFIED_BYTES = 64 * 1024 * 1024
 const MAX_TOGETHER = 200
-/** The maximum size of a batch in bytes. Encrypting and escaping a batch blocks the node for some milliseconds. */
+/**
+ * The maximum size of a batch in bytes. Encrypting and escaping a batch of this size blocks the node for some
+ * milliseconds.
+ */
 const MAX_BYTES_TOGETHER = 1024 * 1024
 const FULL_RETRY_SECONDS = HOUR / SECOND
 
 /**
- * The verification of a notice on arrival. `verified`: signed by the provider. `hint`: the provider's API must confirm
+ * How a notice was checked on arrival. `verified`: the provider has signed it. `hint`: the provider's API must confirm
  * it. `unverified`: the provider is not configured.
  */
 const ARRIVAL_STATES = ['verified', 'hint', 'unverified'] as const
@@ -105,7 +109,7 @@ async function refuseTooMany(tx: TenantTx, waiting: readonly Waiting[]): Promise
     const { count, bytes } =
       taken.get(provider) ?? (await countUnverified(tx, provider, MAX_UNVERIFIED))
     const next = { count: count + 1, bytes: bytes + one.sent.body.length }
-    // Assigns both values, true and false, because the transaction may be retried.
+    // Sets the value in both cases, because the transaction may be retried.
     one.isRefused = next.count > MAX_UNVERIFIED || next.bytes > MAX_UNVERIFIED_BYTES
     taken.set(provider, one.isRefused ? { count, bytes } : next)
     if (!one.isRefused) kept.push(one)

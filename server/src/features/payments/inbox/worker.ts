@@ -12,12 +12,12 @@ import { INBOX_TOPIC } from '../payments.table.ts'
 import { type Claimed, claimNotifications, nextDue, releaseNotifications } from './claims.store.ts'
 import { DOES_NOT_OPEN, openOrNull, type Seals, type SentNotification } from './sealed.ts'
 
-/** The duration of a notification's lease in milliseconds, longer than any reading takes. */
+/** The duration of a notification's lease in milliseconds. It is longer than any reading takes. */
 export const LEASE_MS = MINUTE
 export const POLL_MS = SECOND
 export const MAX_TOGETHER = 200
 
-/** Reads a notification. If the function throws, the notification is retried when its lease ends. */
+/** Reads a notification. If the function throws, the notification is retried after its lease has ended. */
 export type NotificationReader = (
   sent: SentNotification,
   signal: AbortSignal,

@@ -6,14 +6,14 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import { exactly, isObject, type JsonObject } from '../provider-json.ts'
 
 const DEADLINE_MS = 10 * SECOND
-/** The maximum number of concurrent requests of a node, for all callers together. */
+/** The maximum number of concurrent requests of a node, over all callers. */
 export const MAX_AT_ONCE = 8
 const PAGE = 100
 
 export type PaygateAnswer =
   /**
    * The API returned an object. `askedAt` is the time of the request by the database's clock, which all nodes share.
-   * The object is at least as recent.
+   * The object shows a state from that time or later.
    */
   | { is: 'said'; object: JsonObject; askedAt: number }
   /** The API has no such object, or does not have it yet. */
@@ -28,8 +28,8 @@ export interface PaygateApi {
   payment(id: string, signal: AbortSignal): Promise<PaygateAnswer>
   refund(id: string, signal: AbortSignal): Promise<PaygateAnswer>
   /**
-   * Fetches a page of the payments created since `since` (ISO 8601). @param cursor `next_cursor` of the last page, or
-   * null
+   * Fetches a page of the payments created since `since` (ISO 8601).
+   * @param cursor `next_cursor` of the previous page, or null for the first page
    */
   payments(since: string, cursor: string | null, signal: AbortSignal): Promise<PaygateAnswer>
 }
@@ -53,7 +53,7 @@ export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
   const queue = keyedQueue<string>({ perKey: MAX_AT_ONCE })
 
   async function send(path: string, signal: AbortSignal) {
-    // Reads the clock after queueing, because a request that waited may get a newer response than it would have before.
+    // Reads the clock after the wait in the queue. The response is at least as recent as this time.
     const askedAt = await now()
     const exchange = await upstream.send({
       method: 'GET',

@@ -15,7 +15,7 @@ const SUCCEEDED = {
   object: { id: '2b-A_9', status: 'succeeded', amount: { value: '1.00', currency: 'EUR' } },
 }
 
-describe('a notice', () => {
+describe('a paygate notification', () => {
   test("has a key of the event, the object's id and the object's status", () => {
     expect(paygateNoticeIn(bytes(SUCCEEDED))).toEqual({
       provider: 'paygate',
@@ -38,12 +38,12 @@ describe('a notice', () => {
     ['with a status that is not text', { event: 'payment.x', object: { id: 'x', status: 7 } }, 'x'],
     ['with an id that is unsafe in a path', { event: 'payment.x', object: { id: '../x' } }, '../x'],
     ['with unknown fields', { ...SUCCEEDED, __proto__x: 1, extra: {} }, '2b-A_9'],
-    ['full of numbers', { ...SUCCEEDED, x: Array(100_000).fill(1) }, '2b-A_9'],
+    ['with 100,000 numbers', { ...SUCCEEDED, x: Array(100_000).fill(1) }, '2b-A_9'],
     ['with a number that overflows', `{"x":1e999,${JSON.stringify(SUCCEEDED).slice(1)}`, '2b-A_9'],
     ['with a duplicate key', '{"event":"payment.x","object":1,"object":{"id":"y"}}', 'y'],
     ['with moderate nesting', nested(500), 'x'],
     ['with brackets in a text', { ...SUCCEEDED, x: `\\"${'['.repeat(5_000)}` }, '2b-A_9'],
-  ])('is accepted %s', (_what, body, provider_payment_id) => {
+  ])('is accepted if it is unusual: %s', (_what, body, provider_payment_id) => {
     expect(paygateNoticeIn(bytes(body))).toMatchObject({ provider_payment_id })
   })
 
@@ -70,7 +70,7 @@ describe('a notice', () => {
     ['a number', 7],
     ['deep nesting beside valid fields', nested(100_000)],
     ['deep nesting', `${'['.repeat(200_000)}${']'.repeat(200_000)}`],
-  ])('is rejected with 400 for %s', (_what, body) => {
+  ])('is rejected with 400: %s', (_what, body) => {
     const sent = Buffer.isBuffer(body) ? body : bytes(body)
     expect(() => paygateNoticeIn(sent)).toThrow(
       expect.objectContaining({ code: 'notification_unreadable', status: 400 }),
@@ -79,7 +79,7 @@ describe('a notice', () => {
     expect(hintIn(sent)).toBeUndefined()
   })
 
-  test('is parsed without a JSON reviver, which would be called for each number', () => {
+  test('is parsed without a JSON reviver, which would run once for each number', () => {
     const parse = vi.spyOn(JSON, 'parse')
     onTestFinished(() => parse.mockRestore())
     const body = bytes({ ...SUCCEEDED, x: [1, 1, 1] })
@@ -96,7 +96,7 @@ describe('a notice', () => {
   })
 })
 
-describe('a hint', () => {
+describe('the hint in a paygate notification', () => {
   const hint = (event: string, status?: unknown) =>
     hintIn(bytes({ event, object: { id: 'x', status } }))
 
@@ -108,7 +108,7 @@ describe('a hint', () => {
     ['refund.succeeded', 'succeeded', 'refund', ['succeeded', 'succeeded']],
     ['payout.succeeded', 'succeeded', 'other', ['succeeded', 'succeeded']],
     ['payment_method.active', undefined, 'other', []],
-  ])('reads %s with the status %s as a hint about: %s', (event, status, about, claims) => {
+  ])('is read from the event %s with the status %s as: %s', (event, status, about, claims) => {
     expect(hint(event, status)).toEqual({ about, id: 'x', claims })
   })
 })

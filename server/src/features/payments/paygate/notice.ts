@@ -1,4 +1,7 @@
-/** Parses paygate notices. A notice is a hint to fetch an object, and claims statuses that the API must confirm. */
+/**
+ * Parses paygate notices. A notice tells the service which object to fetch, and claims statuses that the API must
+ * confirm.
+ */
 import { Problem } from '../../../lib/problems.ts'
 import type { Notice } from '../payment-facts.ts'
 import { inexactly, isName, isObject } from '../provider-json.ts'
@@ -12,7 +15,7 @@ export interface Hint {
   about: 'payment' | 'refund' | 'other'
   /** The id of the payment or refund, as the notice states it. */
   id: string
-  /** The statuses that the API must report, or exceed, for the notice to be true. */
+  /** The statuses that the API must report for the notice to be true. A later status confirms the claim too. */
   claims: readonly ApiStatus[]
 }
 
@@ -47,7 +50,7 @@ export function hintIn(body: Buffer): Hint | undefined {
 }
 
 function parsed(body: Buffer): Body | undefined {
-  // Numbers may lose precision here, because amounts are read only from the API.
+  // Ignores a loss of precision in numbers, because amounts are read only from the API.
   const value = inexactly(body)
   if (!isObject(value) || !isName(value.event, MAX_WORD)) return undefined
   const { event, object } = value

@@ -35,7 +35,7 @@ export function openPaygate(
   return {
     isConfigured: true,
     judge: (body) => judged(body, 'hint'),
-    // A stored notice proves nothing. The API has to confirm it when it is read.
+    // The API must confirm a stored notice when the notice is read, because notices are unsigned.
     verify: ({ verified_at }) => ({ verified_at }),
     read: ({ body }, signal) => read(body, signal),
     networks: settings.PAYGATE_ALLOWED_NETWORKS,

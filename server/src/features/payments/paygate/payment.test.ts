@@ -16,7 +16,7 @@ const read = (payment: object) =>
 const amount = (value: unknown, currency: unknown) =>
   read({ ...PAYMENT, amount: { value, currency } })
 
-describe('a payment', () => {
+describe('a payment returned by the paygate API', () => {
   test('is converted to payment facts without its other fields', () => {
     const payer = { ...PAYMENT, payer: { name: 'Ann' }, description: 'x', livemode: 1 }
     expect(read(payer)).toEqual({
@@ -74,7 +74,7 @@ describe('a payment', () => {
   })
 })
 
-describe('an invalid payment', () => {
+describe('an invalid payment returned by the paygate API', () => {
   test.each([
     ['without a status', { status: undefined }, 'unreadable'],
     ['with an unknown status', { status: 'lost' }, 'unreadable'],
@@ -92,7 +92,7 @@ describe('an invalid payment', () => {
       { refunded_amount: { value: '1.00', currency: 'USD' } },
       'amount_unreadable',
     ],
-  ])('is rejected %s', (_what, more, reason) => {
+  ])('is rejected: a payment %s', (_what, more, reason) => {
     expect(read({ ...PAYMENT, ...more })).toMatchObject({ is: 'failed', reason })
   })
 
@@ -105,11 +105,14 @@ describe('an invalid payment', () => {
     ['90071992547409.92', 'EUR', 'amount_unreadable'],
     ['1.00', 'ABC', 'currency_unknown'],
     ['1.00', undefined, 'currency_unknown'],
-  ])('is rejected with the amount %j %s instead of being rounded', (value, currency, reason) => {
-    expect(amount(value, currency)).toEqual({ is: 'failed', reason, tenant_id: 7 })
-  })
+  ])(
+    'is rejected with the amount %j %s, because no amount is rounded',
+    (value, currency, reason) => {
+      expect(amount(value, currency)).toEqual({ is: 'failed', reason, tenant_id: 7 })
+    },
+  )
 
-  test('is rejected with a tenant id that JavaScript would round', () => {
+  test('is rejected if JavaScript would round its tenant ID', () => {
     const text = JSON.stringify(PAYMENT).replace('"7"', '9007199254740993')
     expect(paygateReadingOf(exactly(Buffer.from(text)) as JsonObject, 5)).toMatchObject({
       is: 'failed',
@@ -118,7 +121,7 @@ describe('an invalid payment', () => {
   })
 })
 
-describe('a status of the API', () => {
+describe('a payment status of the paygate API', () => {
   test.each([
     ['succeeded', 'succeeded', true],
     ['succeeded', 'pending', true],
@@ -129,9 +132,12 @@ describe('a status of the API', () => {
     ['canceled', 'succeeded', false],
     ['lost', 'pending', false],
     [undefined, 'pending', false],
-  ] as const)('is compared with the claim: %s confirms %s: %s', (said, claimed, expected) => {
-    expect(saysAtLeast(said, claimed)).toBe(expected)
-  })
+  ] as const)(
+    'is compared with the notification: %s confirms %s: %s',
+    (said, claimed, expected) => {
+      expect(saysAtLeast(said, claimed)).toBe(expected)
+    },
+  )
 
   test('is recognized only if its name is known', () => {
     expect(['pending', 'toString', 'Pending', '', undefined, 7].map(isApiStatus)).toEqual([
@@ -153,6 +159,6 @@ test.each([
   ['a\n', false],
   ['é', false],
   [7, false],
-])('decides whether %j is safe in a path: %s', (id, expected) => {
+])('the service decides whether %j is safe in a URL path: %s', (id, expected) => {
   expect(isAskable(id)).toBe(expected)
 })

@@ -21,7 +21,7 @@ export const isApiStatus = (value: unknown): value is ApiStatus => ORDER.include
 export const saysAtLeast = (said: unknown, claimed: ApiStatus): boolean =>
   ORDER.indexOf(said) >= ORDER.indexOf(claimed)
 
-/** Matches ids that are safe in a path without encoding. No other id is ever requested. */
+/** Matches ids that are safe in a path without encoding. The service never requests any other id. */
 const ASKABLE = /^[A-Za-z0-9_-]{1,64}$/
 
 export const isAskable = (id: unknown): id is string => typeof id === 'string' && ASKABLE.test(id)

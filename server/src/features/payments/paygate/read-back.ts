@@ -1,6 +1,6 @@
 /**
- * Asks paygate's API to confirm a notice. An unsigned notice is only a hint. The API's response counts, and must
- * confirm at least the statuses that the notice claims (decisions §6).
+ * Queries paygate's API to confirm a notice. An unsigned notice is only a hint. The result is the API's response, which
+ * must confirm at least the statuses that the notice claims (decisions §6).
  */
 import type { PaymentReading } from '../payment-facts.ts'
 import type { JsonObject } from '../provider-json.ts'
@@ -20,7 +20,7 @@ export function readBack(api: PaygateApi): ReadBack {
     if (answer.is !== 'said') return again(answer)
     if (answer.object.id !== id) return AWAY
     const { object: payment, askedAt } = answer
-    // Reports an unknown status as unreadable without a retry, because a retry would not help.
+    // Reports an unknown status as unreadable. A retry would return the same status.
     if (!isApiStatus(payment.status) || isTrue(payment)) return paygateReadingOf(payment, askedAt)
     return UNCONFIRMED
   }
@@ -35,7 +35,7 @@ export function readBack(api: PaygateApi): ReadBack {
     const reading = await ofPayment(refund.payment_id, signal, (payment) =>
       isCounted(refund, payment),
     )
-    // The refunded total may not include this refund yet, but only earlier ones.
+    // The refunded total may include only earlier refunds and not this one yet.
     return reading.is === 'payment' && refund.status === 'succeeded'
       ? { ...reading, isGrowth: true }
       : reading

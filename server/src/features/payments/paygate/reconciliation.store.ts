@@ -17,7 +17,10 @@ export interface Run {
   failures: number
 }
 
-/** Returns SQL for the database's time plus `ms` milliseconds, so that the clocks of nodes need not agree. */
+/**
+ * Returns SQL for the database's time plus `ms` milliseconds. The clocks of the nodes are not used, because they may
+ * differ.
+ */
 const inMs = (ms: number) => sql`now() + ${ms}::float8 * interval '1 millisecond'`
 
 /** Schedules a run of the provider's reconciliation for now, unless a run is already due. */
@@ -30,9 +33,7 @@ export async function scheduleReconciliation(tx: TenantTx, provider: Provider): 
 /** The duration of a lease, and the plausible limits of stored times, in milliseconds. */
 export interface ReconciliationLease {
   holds: number
-  /**
-   * The latest plausible due time and lease end, in milliseconds from now. Later times were written by a wrong clock.
-   */
+  /** The latest plausible due time and end of a lease, in milliseconds from now. A wrong clock wrote any later time. */
   latest: { due: number; leased: number }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Fetches payments whose notices may have been lost. Reads paygate's list from an hour before the last completed run
- * on, and applies its payments like notices. Known payments stay unchanged, so an interrupted run can be repeated.
+ * Fetches payments whose notices may have been lost. Reads paygate's list, beginning an hour before the last completed
+ * run, and applies its payments like notices. Known payments stay unchanged, so an interrupted run can be repeated.
  */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { poller } from '../../../lib/poller.ts'
@@ -15,17 +15,15 @@ import * as store from './reconciliation.store.ts'
 import { openUnusable, type Unusable, type UnusableDeps } from './unusable.ts'
 
 const PROVIDER = 'paygate'
-/** The overlap of the periods of two runs, which covers lists that lag and clocks that differ. */
+/** The overlap of the periods of two runs. It covers lists that lag and clocks that differ. */
 const OVERLAP_MS = HOUR
-/** The period of the first run. Equals the time for which notices are stored while paygate is not configured. */
+/** The period of the first run. It equals the time for which notices are stored while paygate is not configured. */
 const FIRST_SPAN_MS = 7 * DAY
-/** The duration of a run's lease, longer than applying a page takes. */
+/** The duration of a run's lease. It is longer than applying a page takes. */
 const LEASE_MS = 2 * MINUTE
 const FIRST_PAUSE_MS = MINUTE
 const POLL_MS = 2 * SECOND
-/**
- * The maximum number of pages in a run, which contain a million payments. A longer list is an error of the provider.
- */
+/** The maximum number of pages in a run. They contain a million payments. A longer list is an error of the provider. */
 const MAX_PAGES = 10_000
 const MAX_CURSOR = 1024
 
@@ -83,7 +81,7 @@ async function reconcile(
   const end = await readAll(deps, run, signal)
   if (end === 'overtaken') return
   const isDone = end === 'done'
-  // An aborted run does not count as a failure, and another node can repeat it immediately.
+  // An aborted run does not count as a failure. Another node can repeat it at once.
   const failures = isDone ? 0 : run.failures + (signal.aborted ? 0 : 1)
   const pause = isDone ? everyMs : pauseAfter(failures, everyMs)
   await db.acrossTenants((tx) =>

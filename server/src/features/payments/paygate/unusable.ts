@@ -1,4 +1,4 @@
-/** Records payments in a provider's list that cannot be applied, without blocking the other payments. */
+/** Records payments from a provider's list that cannot be applied. The other payments of the list are not blocked. */
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Provider, UnusableReason } from '../payment-facts.ts'
 import { isObject } from '../provider-json.ts'
@@ -17,8 +17,8 @@ export interface UnusableDeps {
 }
 
 /**
- * Stores unusable items of the list in the inbox as if the provider had sent notices. Operators can see and retry them
- * there, although later runs no longer read these items.
+ * Stores unusable items of the list in the inbox as if the provider had sent notices. Operators can see and retry the
+ * items there. Later runs do not read them again.
  */
 export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
   const counts: Partial<Record<UnusableReason, number>> = {}
@@ -40,8 +40,9 @@ export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
 }
 
 /**
- * Returns a notice equivalent to the item, or undefined for an item without a usable id. The reason replaces the
- * status, so that the notice's key differs from a real notice of the same event, which may have been applied long ago.
+ * Returns a notice equivalent to the item, or undefined for an item without a usable id. In its key, the reason
+ * replaces the status. The key must differ from that of a real notice of the same event, which may have been applied
+ * long ago.
  */
 function hintOf({ item, reason: status }: Unusable): Buffer | undefined {
   if (!isObject(item) || !isAskable(item.id)) return undefined

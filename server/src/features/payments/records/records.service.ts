@@ -34,15 +34,15 @@ import {
 import { INBOX_TOPIC } from '../payments.table.ts'
 import * as store from './records.store.ts'
 
-/** The time span of a query and the start of its page. */
+/** The time span of a query, and the start of its page. */
 interface PageSpan {
   span: Span
   from: Cursor | undefined
 }
 
 /**
- * Returns when a notification was verified (ISO 8601, or null if not yet), or the reason why it cannot be processed
- * now.
+ * Returns when a notification was verified (ISO 8601, or null if it is not verified yet). If it cannot be processed
+ * now, returns the reason.
  */
 export type VerifyNotification = (notification: {
   sent: SentNotification
@@ -69,7 +69,8 @@ export interface PaymentRecords {
   /** Returns a notification with its body, and records the access in the journal. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
   /**
-   * Retries a notification now, or records why it cannot be retried. @throws Problem 409 if it is settled or waiting
+   * Retries a notification now, or records why it cannot be retried.
+   * @throws Problem 409 if it is settled or waiting
    */
   process(caller: Admin, id: number): Promise<PaymentNotification>
   /** Deletes unverified notifications. Does not delete verified notifications or those being processed. */
@@ -118,8 +119,8 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
       try {
         return await run(true)
       } catch (error) {
-        // Another notification of the event holds the key. It has just taken the key, or the caller cannot see it.
-        // This notification is therefore retried without the key.
+        // Another notification of the event holds the key. That notification has just taken the key, or the caller
+        // cannot see it. The retry therefore proceeds without the key.
         if (problemOf(error)?.code !== 'conflict') throw error
         return run(false)
       }

@@ -81,7 +81,7 @@ function matching(all: ReturnType<typeof payments>, query: PaymentQuery, span: S
     filtered = filtered.where('currency', '=', query.currency.toUpperCase())
   if (query.provider_payment_id !== undefined) {
     filtered = filtered.where('provider_payment_id', '=', query.provider_payment_id)
-    // This condition is true for every payment. It lets PostgreSQL use the index that starts with the provider.
+    // The condition is true for every payment. With it, PostgreSQL can use the index that starts with the provider.
     if (!query.provider) filtered = filtered.where('provider', 'in', PROVIDERS)
   }
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
@@ -173,8 +173,7 @@ export function findKept(
 
 /**
  * Makes a notification due immediately, with its full number of retries. With `takesKey` it also takes the key of its
- * event, unless a visible notification holds the key. In that case both are applied, and the second one changes
- * nothing.
+ * event, unless a visible notification holds the key. Both are then applied, and the second one changes nothing.
  * @throws a conflict if a notification that the transaction cannot see holds the key
  */
 export async function retryNotification(
@@ -190,7 +189,10 @@ export async function retryNotification(
     where n.id = ${id}`.execute(tx.db)
 }
 
-/** Records why a manual retry failed. A waiting notification becomes `failed`. Other notifications keep their state. */
+/**
+ * Records why a manual retry failed. A notification in the state `received` becomes `failed`. Other notifications keep
+ * their state.
+ */
 export async function giveUpNotification(
   tx: TenantTx,
   id: number,

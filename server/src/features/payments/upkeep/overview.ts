@@ -6,7 +6,7 @@ import { PROVIDERS, type Provider } from '../payment-facts.ts'
 import { findStuck } from './overview.store.ts'
 
 /**
- * Creates the payments part of the overview. It leaves out providers that are not configured, because anyone can send
+ * Creates the payments part of the overview. Omits providers that are not configured, because anyone can send
  * notifications in their name.
  */
 export const paymentsAttention = (

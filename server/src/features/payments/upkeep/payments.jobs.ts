@@ -20,11 +20,11 @@ export interface PaymentUpkeepDeps {
   clock: Clock
   /** The number of days for which notifications are stored (`PAYMENT_INBOX_DAYS`). */
   keepDays: number
-  /** True if paygate's API can be asked to confirm notifications. */
+  /** True if the service can query paygate's API to confirm notifications. */
   isAsked: boolean
 }
 
-/** Schedules the maintenance every hour, because strangers can fill up the limit of unverified notifications. */
+/** Schedules the maintenance every hour, because strangers can use up the limit of unverified notifications. */
 export function keepInboxTidy(deps: PaymentUpkeepDeps & { jobs: Jobs }): void {
   deps.jobs.schedule(UPKEEP, '23 * * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) =>

@@ -5,7 +5,7 @@ import { freeAt } from '../inbox/claims.store.ts'
 import type { Provider } from '../payment-facts.ts'
 import '../payments.table.ts'
 
-/** The states that may need an operator. The notification is waiting, or cannot continue automatically. */
+/** The states that may need an operator. Such a notification is pending, or cannot continue automatically. */
 export const OPEN_STATES = ['received', 'unverified', 'failed'] as const
 
 export interface OpenCount {
@@ -14,15 +14,15 @@ export interface OpenCount {
   /** The number of notifications, up to the limit of the query. */
   count: number
   /**
-   * Since when the longest-waiting `received` notification has waited. Null for other states, and if all of them only
-   * wait for the provider to count a refund.
+   * Since when the oldest `received` notification has been pending. Null for other states, and if all of them wait only
+   * for the provider to count a refund.
    */
   since: string | null
-  /** True if any of the notifications waits because the provider rejects the credentials. */
+  /** True if any of the notifications is pending because the provider rejects the credentials. */
   isRefused: boolean
 }
 
-/** The condition that excludes notifications of deleted tenants, which nobody has to handle. */
+/** The SQL condition that excludes notifications of deleted tenants, which no operator has to handle. */
 const isLiving = sql`(n.tenant_id is null
   or n.tenant_id not in (select id from tenants where deleted_at is not null))`
 
@@ -84,8 +84,8 @@ export async function deleteOld(
 
 /**
  * Marks up to `limit` waiting paygate notifications that arrived before `before` as failed, except those being
- * processed. Notifications of cardnet are signed and keep waiting. Returns how many were marked.
- * @param isAsked whether paygate's API is configured, so that it can be asked
+ * processed. Notifications of cardnet are signed and stay pending. Returns how many were marked.
+ * @param isAsked whether paygate's API is configured and can be queried
  */
 export async function giveUpOld(
   tx: TenantTx,
@@ -107,8 +107,8 @@ export async function giveUpOld(
 }
 
 /**
- * Makes up to `limit` notifications due now whose due time or lease ends after `beyond`, which a wrong clock has
- * caused. Returns how many were changed.
+ * Makes notifications due now if their due time or lease ends after `beyond`. A wrong clock has caused such times.
+ * Changes up to `limit` notifications, and returns how many.
  */
 export async function freeBeyond(
   tx: TenantTx,

@@ -1,7 +1,7 @@
 /**
  * Confirms a fix: detects the fault again, repairs the findings, and checks the result. A separate connection holds the
- * fix's lock during the repair. The fix's row is updated only at the end, so if the process dies, the fix can be
- * confirmed again.
+ * fix's lock during the repair. The row of the fix is updated only at the end, so that it can be confirmed again if the
+ * process dies.
  */
 import { isoAt } from '../../../lib/clock.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
@@ -40,7 +40,7 @@ export async function confirmFinding(deps: ConfirmDeps, actor: Actor, id: number
   const holder = await openLockConnection(deps.openConnection())
   try {
     if (!(await holder.take('fixes', id))) throw new Problem('fix_busy')
-    // Reads the row again under the lock, because another confirmation may have ended just before.
+    // Reads the row again under the lock, because another confirmation may have ended in the meantime.
     const { row, fix } = await findProposed(deps, id)
     await apply(deps, actor, row, fix, holder.lost)
   } finally {
@@ -64,7 +64,7 @@ interface Course {
   gone: number
   outcome: RepairOutcome
   left: readonly Finding[]
-  /** True if `left` contains all remaining findings; false if only some were checked again. */
+  /** True if `left` contains all remaining findings. False if only some findings were checked again. */
   isWhole: boolean
   /** Why the confirmation failed; null if it succeeded. */
   why: string | null
@@ -122,7 +122,7 @@ async function record(
   { known, gone, outcome, left, isWhole, why, durationMs }: Course,
   at: string,
 ): Promise<void> {
-  // An administrator may have deleted the fix during the repair.
+  // Records nothing if an administrator has deleted the fix during the repair.
   if (!(await lockFix(tx, row.id))) return
   const round = isWhole ? row.round + 1 : row.round
   await store.forgetFindings(tx, row.id, without(known, left))
@@ -130,7 +130,7 @@ async function record(
   if (isWhole) await store.endRound(tx, row.id, round)
   const occurrences = await store.countFindings(tx, row.id)
   const result = resultOf(outcome, { gone, remaining: occurrences, durationMs })
-  // One confirmation repairs a limited number of findings. Another confirmation repairs the rest.
+  // A confirmation repairs a limited number of findings, so another confirmation may be needed for the rest.
   const status = why === null && occurrences === 0 ? 'applied' : 'failed'
   await updateFix(tx, row.id, {
     status,

@@ -11,7 +11,7 @@ import {
 import type { Detected, Finding, Fix } from '../../../platform/feature/fix.ts'
 import { findingNameOf } from './finding-name.ts'
 
-/** The time limit of a detector. Waits for locks and the database count too. */
+/** The time limit of a detector. It includes waits for locks and for the database. */
 export const DETECT_MS = 10 * SECOND
 
 const CANCELED = '57014'
@@ -35,7 +35,7 @@ const tooSlow = (ms: number) => `the check took longer than ${ms / SECOND} s`
 
 /**
  * Detects the fault of a fix.
- * @param from where the previous scan ended
+ * @param from the position at which the previous scan ended
  * @throws any error of the detector, and TooSlow
  */
 export async function detectFault(
@@ -51,7 +51,7 @@ export async function detectFault(
 }
 
 /**
- * Returns which findings still exist. If the fix has no recheck function, detects all findings again.
+ * Returns which of the findings still exist. If the fix has no function for this, detects all findings again.
  * @throws any error of the detector
  */
 export async function reinspect(
@@ -70,7 +70,10 @@ const distinct = (findings: readonly Finding[]): Finding[] => [
   ...new Map(findings.map((finding) => [findingNameOf(finding), finding])).values(),
 ]
 
-/** Returns a failure message for the operator. It omits database values, which appear only in the log. */
+/**
+ * Returns a failure message for the operator. The message contains no values from the database, which appear only in
+ * the log.
+ */
 export function failureSentence(error: unknown, ms: number = DETECT_MS): string {
   const { code, message, severity } = error as {
     code?: string

@@ -6,13 +6,13 @@ type Named = Pick<Finding, 'tenant_id' | 'subject'>
 export const findingNameOf = ({ tenant_id, subject }: Named): string =>
   `${tenant_id ?? ''}/${subject}`
 
-/** Returns the elements of `some` that have the same name as none of the `others`. */
+/** Returns the elements of `some` whose name none of the `others` has. */
 export function without<T extends Named>(some: readonly T[], others: readonly Named[]): T[] {
   const names = new Set(others.map(findingNameOf))
   return some.filter((one) => !names.has(findingNameOf(one)))
 }
 
-/** Returns the elements of `some` that have the same name as one of the `others`. */
+/** Returns the elements of `some` whose name one of the `others` has. */
 export function among<T extends Named>(some: readonly T[], others: readonly Named[]): T[] {
   const names = new Set(others.map(findingNameOf))
   return some.filter((one) => names.has(findingNameOf(one)))

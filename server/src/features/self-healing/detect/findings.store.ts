@@ -74,7 +74,7 @@ export interface Named {
   subject: string
 }
 
-/** Marks all findings of a fix as recorded in the journal. Returns the newly marked ones. */
+/** Marks all findings of a fix as recorded in the journal. Returns those that were not marked before. */
 export function markProposed(tx: TenantTx, fixId: number, at: string): Promise<Named[]> {
   return tx.db
     .updateTable('self_healing_findings')

@@ -23,7 +23,7 @@ export interface RepairOutcome {
   failed: FailedRepair[]
 }
 
-/** Returns true if any repair succeeded or failed. Findings that disappeared before their repair do not count. */
+/** Returns true if any repair succeeded or failed. Findings that had disappeared before their repair do not count. */
 export const wasOfUse = ({ repaired, failed }: RepairOutcome): boolean =>
   repaired.length + failed.length > 0
 
@@ -39,7 +39,10 @@ export const resultOf = (
   duration_ms: durationMs,
 })
 
-/** Repairs the findings in turn. Failures are returned. @throws the signal's reason if it aborts between repairs */
+/**
+ * Repairs the findings one after the other. Returns failures instead of throwing them.
+ * @throws the signal's reason if it aborts between repairs
+ */
 export async function repairAll(
   { db, log }: { db: Scopes; log: Logger },
   fix: Fix,

@@ -14,8 +14,8 @@ const LEVELS = {
 } as const satisfies Record<Severity, keyof Logger>
 
 /**
- * Records new findings in the journal and the log. Runs in a separate transaction after the findings are committed, so
- * that they are stored even if writing to the journal fails. The next scan then retries.
+ * Records new findings in the journal and the log. Runs in a separate transaction after the findings are committed. If
+ * writing to the journal fails, the findings are still stored, and the next scan tries again.
  * @throws the signal's reason if it aborts
  */
 export async function recordNewFindings(
@@ -39,7 +39,7 @@ async function recordIn(tx: TenantTx, log: Logger, row: FixRow, at: string): Pro
   if (appeared.length === 0) return
   await appendProposed(tx, row, { appeared, reason: null, isRepairable: false })
   const found = { fix: key, severity, occurrences: appeared.length, subjects: subjectsOf(appeared) }
-  // Logs only after the commit, because after a rollback the next scan repeats the work. A journal entry is not enough,
-  // because the fault may block webhooks and messages.
+  // Logs only after the commit, because after a rollback the next scan repeats the work. The journal entry alone is not
+  // enough, because the fault itself may block webhooks and messages.
   tx.afterCommit(() => log[LEVELS[severity]](found, 'fault found that requires manual repair'))
 }

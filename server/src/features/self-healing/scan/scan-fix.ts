@@ -38,7 +38,7 @@ export interface Scanned {
   result: RepairResult | null
 }
 
-/** The findings of a scan, and what became of them. */
+/** The findings of a scan, and what happened to them. */
 interface Course {
   detected: Detected
   /** The findings for which a repair was attempted. */
@@ -62,7 +62,8 @@ export async function scanFix(
     return await detectAndRepair(deps, row, fix, signal)
   } catch (error) {
     signal.throwIfAborted()
-    // Another transaction has locked the rows. The next scan retries this fix; other fixes are still scanned now.
+    // Another transaction has locked the rows. The next scan tries this fix again. This scan continues with the other
+    // fixes.
     if (problemOf(error)?.code !== 'busy') throw error
     deps.log.warn({ err: error, fix: fix.key }, 'recording of scan findings failed')
     return scannedFix(row, { unknown: failureSentence(error, deps.detectMs) })
@@ -131,7 +132,7 @@ async function mend(
   const earlier = await db.acrossTenants((tx) => countRepairs(tx, row.id, since), 'read')
   const { free: tried, reason } = brake(detected, earlier)
   if (tried.length === 0) return { ...untouched, reason }
-  // Counts repairs before running them, so that a repair that crashes the process is counted too.
+  // Counts repairs before they run, so that a repair that crashes the process counts too.
   await db.acrossTenants((tx) => noteRepairs(tx, row.id, tried, { at: isoAt(clock), since }))
   const begun = clock.monotonic()
   const outcome = await repairAll(deps, fix, tried, signal)
@@ -146,11 +147,14 @@ async function mend(
   }
 }
 
-/** Returns true if both the code and the row allow automatic repair. A new release or an operator can withdraw it. */
+/**
+ * Returns true if both the code and the row allow automatic repair. A new release can withdraw this in the code, and an
+ * operator in the row.
+ */
 const isAutomatic = (row: FixRow, fix: Fix) =>
   row.automatic && fix.automatic && fix.repair !== undefined
 
-/** Returns the findings that still exist. If the recheck fails, returns all findings and the reason. */
+/** Returns the findings that still exist. If this check fails, returns all findings and the reason. */
 async function againOrAll(
   { db, log, detectMs }: ScanDeps,
   fix: Fix,
@@ -178,7 +182,7 @@ async function record(
   at: string,
 ): Promise<Scanned> {
   const { detected, tried, outcome, left } = course
-  // An administrator may have deleted the fix during the scan.
+  // Records nothing if an administrator has deleted the fix during the scan.
   if (!(await lockFix(tx, row.id))) return scannedFix(row, { status: 'idle', occurrences: 0 })
   await store.forgetFindings(tx, row.id, without(detected.findings, left))
   await store.enterFindings(tx, row.id, left, { at, round: row.round })

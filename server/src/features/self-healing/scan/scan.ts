@@ -23,19 +23,23 @@ interface Deps extends ScanDeps {
 export interface ScanOptions {
   /** Aborts the scan when triggered. */
   signal?: AbortSignal
-  /** True if no caller waits for the scan. The scan then pauses after each fix, to leave capacity for requests. */
+  /**
+   * True if no caller waits for the scan. The scan then pauses after each fix, so that requests are not slowed down.
+   */
   isPatient?: boolean
 }
 
 /** The lock number of the whole scan. The lock number of a single fix is its id. */
 const WHOLE = 0
-/** The pause after a fix, as a multiple of the time spent on it. The scan thus works a tenth of the time. */
+/**
+ * The pause after a fix, as a multiple of the time for the fix. With this value, the scan works a tenth of the time.
+ */
 const REST_TIMES = 9
 const MAX_REST_MS = 2 * SECOND
 
 /**
- * Runs one scan. Returns undefined if another scan is already running on any node.
- * @throws on database errors, or the signal's reason if it aborts; results recorded before stay stored
+ * Runs one scan. Returns undefined if a scan is already running on any node.
+ * @throws on database errors, or the signal's reason if it aborts. Results that were recorded before stay stored.
  */
 export async function runScan(
   deps: Deps,
@@ -54,7 +58,7 @@ export async function runScan(
       // Skips a fix that is being confirmed, because the confirmation records the result itself.
       if (!(await holder.take('fixes', id))) continue
       try {
-        // Reads the row under the lock, because a confirmation may have ended just before.
+        // Reads the row under the lock, because a confirmation may have ended in the meantime.
         const row = await db.acrossTenants((tx) => findFix(tx, id, [...fixes.keys()]), 'read')
         const fix = row && fixes.get(row.key)
         if (row && fix) scanned.push(await scanFix(deps, row, fix, ending))

@@ -26,8 +26,8 @@ export interface Deliveries {
     from: Cursor | undefined,
   ): Promise<Page<Delivery>>
   /**
-   * Queues a delivery in any state for immediate sending, before the webhook's waiting deliveries. Restarts its retry
-   * schedule.
+   * Queues a delivery in any state, so that it is sent at once and before the webhook's pending deliveries. Its retry
+   * schedule starts again.
    * @throws Problem 409 while the webhook is inactive
    */
   retry(caller: Admin, webhookId: number, id: number): Promise<Delivery>
@@ -54,7 +54,7 @@ export function deliveriesService({ db, clock }: { db: Scopes; clock: Clock }): 
       db.inTenant(caller.tenant_id, async (tx) => {
         const webhook = orNotFound(await shareWebhook(tx, webhookId), 'webhook')
         const now = isoAt(clock)
-        // Locks the queue before the delivery. All code that locks both uses this order, to avoid deadlocks.
+        // Locks the queue before the delivery. All code that locks both must use this order, to avoid deadlocks.
         await scheduleNow(tx, webhookId, now)
         const delivery = orNotFound(await store.lockDelivery(tx, webhookId, id), 'delivery')
         if (!webhook.is_active) throw new Problem('webhook_inactive')

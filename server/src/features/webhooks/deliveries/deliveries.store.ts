@@ -30,7 +30,7 @@ export interface KeptDelivery {
 
 export interface DeliveryFilter {
   status?: KeptDelivery['status']
-  /** The id and time of the event's journal entry. */
+  /** The id and the time of the event's journal entry. */
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
 }
 
@@ -84,7 +84,7 @@ export async function listAttempts(
 ): Promise<(ShownAttempt & { delivery_id: number })[]> {
   if (deliveries.length === 0) return []
   const times = deliveries.map(({ created_at }) => created_at)
-  // The range from the earliest to the latest time lets PostgreSQL prune partitions.
+  // With the range from the earliest to the latest time, PostgreSQL reads only the partitions of that range.
   const { rows } = await sql<ShownAttempt & { delivery_id: number }>`
     select d.entry_id as delivery_id, a.*
     from unnest(${deliveries.map(({ id }) => id)}::bigint[], ${times}::timestamptz[])
@@ -102,9 +102,9 @@ export async function listAttempts(
 }
 
 /**
- * Makes a delivery in any state due now, and restarts its retry schedule. The delivery is sent before the webhook's
- * other pending deliveries, because a failing receiver may get only one attempt before the next pause.
- * Returns undefined if a cancelled replay has deleted the delivery.
+ * Makes a delivery in any state due now, and restarts its retry schedule. Sends the delivery before the webhook's other
+ * pending deliveries, because a failing receiver may get only one attempt before the next pause. Returns undefined if
+ * the cancellation of a replay has deleted the delivery.
  */
 export async function queueAgain(
   tx: TenantTx,
@@ -152,7 +152,7 @@ export async function insertDone(
     .execute()
 }
 
-/** Returns whether the webhook is active, and its queue is slowed down or paused because its receiver has failed. */
+/** Returns whether the webhook is active and its queue is slowed down or paused, because its receiver has failed. */
 export async function isHeldBack(tx: TenantTx, webhookId: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('webhook_queues')

@@ -21,7 +21,10 @@ export interface TestDeliveriesDeps {
   clock: Clock
   keyRing: KeyRing
   send: SendMessage
-  /** Queues a job that retries the webhook's waiting deliveries. @param webhook `at` is the current time, ISO 8601 */
+  /**
+   * Queues a job that retries the webhook's pending deliveries.
+   * @param webhook the webhook, with the current time in `at` (ISO 8601)
+   */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
@@ -36,7 +39,7 @@ export type Probe = (
 
 export interface TestDeliveries {
   /**
-   * Sends `webhook.test` and returns the result. A failed delivery is a result, and does not throw.
+   * Sends `webhook.test` and returns the result. A failed delivery is returned as a result and not thrown.
    * @throws Problem 429 while three test deliveries of the tenant are running on this node
    */
   test(caller: Admin, webhookId: number): Promise<TestResult>
@@ -106,10 +109,10 @@ export function testDeliveriesService({
       finished_at: isoAt(clock),
       attempt,
     })
-    // If the URL has changed since the message was sent, the response says nothing about the current receiver.
+    // If the URL has changed since the message was sent, the response does not concern the current receiver.
     if (attempt.error !== null || webhook.url !== target.url) return
     if (!(await store.isHeldBack(tx, webhookId))) return
-    // The receiver responds again, so its waiting deliveries are retried now.
+    // Retries the pending deliveries now, because the receiver responds again.
     await resetCircuit(tx, webhookId, isoAt(clock), 'same')
     await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: isoAt(clock) })
     tx.invalidate(`webhook:${webhookId}`)

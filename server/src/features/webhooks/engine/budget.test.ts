@@ -36,7 +36,7 @@ const queueOf = (tenant_id: number, webhook_id = tenant_id) =>
   )
 
 describe('the send budget', () => {
-  test('has no room when the limit of quick messages is reached', () => {
+  test('allows no further message when the limit of quick messages is reached', () => {
     const budget = openSendBudget(LIMITS, clock)
     const ends = [1, 2, 3].map((tenant) => budget.begin(queueOf(tenant)))
     expect(budget.hasRoom()).toBe(false)
@@ -44,7 +44,7 @@ describe('the send budget', () => {
     expect(budget.hasRoom()).toBe(true)
   })
 
-  test('counts long-running messages as slow, which makes room for quick ones', () => {
+  test('counts a long-running message as slow, so that another quick message may start', () => {
     const budget = openSendBudget(LIMITS, clock)
     const queue = queueOf(1)
     for (let count = 0; count < 3; count += 1) budget.begin(queue)
@@ -71,7 +71,7 @@ describe('the send budget', () => {
     expect(budget.hasRoom()).toBe(false)
   })
 
-  test('counts another message as slow after a slow message has ended', () => {
+  test('counts the next waiting message as slow after a slow message has ended', () => {
     const budget = openSendBudget({ ...LIMITS, slow: 1 }, clock)
     const queues = [queueOf(1), queueOf(2)] as const
     const endFirst = budget.begin(queues[0])
@@ -85,8 +85,8 @@ describe('the send budget', () => {
   })
 })
 
-describe('the next queue', () => {
-  test('is one of the tenant with the fewest messages under way', () => {
+describe('the next queue to send from', () => {
+  test('belongs to the tenant with the fewest messages being sent', () => {
     const budget = openSendBudget(LIMITS, clock)
     const crowd = [queueOf(1, 11), queueOf(1, 12), queueOf(1, 13)]
     const single = queueOf(2, 21)
@@ -100,7 +100,7 @@ describe('the next queue', () => {
   })
 })
 
-test('respects the limits and takes turns between tenants in any order of events', () => {
+test('the send budget respects the limits and takes turns between tenants in any order of events', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('send' as const), among: fc.subarray([0, 1, 2, 3, 4, 5]) }),
     fc.record({ kind: fc.constant('end' as const), which: fc.nat() }),

@@ -10,9 +10,9 @@ export interface SendBudget {
   hasRoom(): boolean
   /** Counts a message that the queue has started to send. Returns a function to call when the attempt ends. */
   begin(queue: Queue): () => void
-  /** Counts long-running messages as slow. Returns whether this made room for more messages. */
+  /** Counts messages that take too long as slow. Returns whether this made room for more messages. */
   classify(): boolean
-  /** Returns the queue whose tenant has the fewest messages under way. */
+  /** Returns the queue whose tenant has the fewest messages in flight. */
   next(queues: Iterable<Queue>): Queue | undefined
   /** Returns whether a message of the queue counts as slow. */
   isSlow(queue: Queue): boolean
@@ -28,7 +28,7 @@ export function openSendBudget(
   limits: Pick<Tuning, 'quick' | 'slow' | 'slowAfterMs'>,
   clock: Pick<Time, 'monotonic'>,
 ): SendBudget {
-  // Messages under way, in the order in which they were started.
+  // Messages in flight, in the order in which they were started.
   const running = new Set<Running>()
   const byTenant = new Map<number, number>()
   const slowOf = new Map<Queue, number>()

@@ -69,7 +69,7 @@ describe('a healthy receiver', () => {
     expect(afterSuccess(sick, NOW)).toEqual({ ...WELL, slots: 2.5, share: expect.any(Number) })
   })
 
-  test('stays in a requested pause when an earlier message succeeds', () => {
+  test('stays paused as requested when a message that was sent earlier succeeds', () => {
     const paused = failed(WELL, NOW, answered(429, '60')).circuit
     expect(afterSuccess(paused, NOW + SECOND)).toMatchObject({
       failures: 0,
@@ -87,18 +87,18 @@ describe('a failing receiver', () => {
     expect(second).toMatchObject({ failures: 2, failing_since: '2026-11-20T12:00:00.000Z' })
   })
 
-  test('keeps its slots after four failures in a row', () => {
+  test('keeps its concurrency after four failures in a row', () => {
     expect(failing(4).at(-1)?.circuit).toMatchObject({ failures: 4, slots: 4, pausedUntil: 0 })
   })
 
-  test('is sent fewer concurrent messages from the third failure in a row', () => {
+  test('is sent fewer messages at a time from the third failure in a row', () => {
     const sixteen = { ...WELL, slots: 16 }
     const now = [0, 1, 2, 3, 4].map((failures) => slotsNow({ ...sixteen, failures }))
     expect(now).toEqual([16, 16, 16, 8, 4])
     expect(slotsNow({ ...WELL, slots: 1.9, failures: 4 })).toBe(1)
   })
 
-  test('gets single probes after five failures, with pauses that double up to five minutes', () => {
+  test('gets one test message at a time after five failures, with pauses that double up to five minutes', () => {
     const steps = failing(14)
     expect(steps.slice(4).every(({ circuit }) => circuit.slots === 1)).toBe(true)
     expect(pauses(steps).map((ms) => ms / SECOND)).toEqual([
@@ -115,7 +115,7 @@ describe('a failing receiver', () => {
     expect(ends[2]).toBeGreaterThan(5.4 * SECOND)
   })
 
-  test('does not count failures of concurrent messages after the pause has begun', () => {
+  test('has failures ignored if their messages were sent before the pause', () => {
     const broken = failing(5).at(-1)?.circuit ?? WELL
     let circuit = broken
     for (let count = 0; count < 15; count += 1) circuit = failed(circuit, NOW + SECOND).circuit
@@ -135,15 +135,21 @@ describe('a receiver that responds with 429', () => {
   })
 })
 
-test.each([502, 503, 504])('treats a single %i response like any other failure', (status) => {
-  expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
-})
+test.each([502, 503, 504])(
+  'the circuit breaker treats one response %i like any other failure',
+  (status) => {
+    expect(failed(WELL, NOW, answered(status))).toEqual(failed(WELL))
+  },
+)
 
 describe('a receiver that asks for a pause', () => {
-  test.each([[429], [500], [503]])('is paused for the requested time with status %i', (status) => {
-    const { circuit } = failed(WELL, NOW, answered(status, '90'))
-    expect(circuit.pausedUntil).toBe(NOW + 90 * SECOND)
-  })
+  test.each([[429], [500], [503]])(
+    'is paused for the requested time after the status %i',
+    (status) => {
+      const { circuit } = failed(WELL, NOW, answered(status, '90'))
+      expect(circuit.pausedUntil).toBe(NOW + 90 * SECOND)
+    },
+  )
 
   test('is paused for at most an hour, even if it asks for more', () => {
     expect(failed(WELL, NOW, answered(429, '86400')).circuit.pausedUntil).toBe(NOW + HOUR)

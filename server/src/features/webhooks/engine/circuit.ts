@@ -1,7 +1,7 @@
 /**
- * A webhook's circuit breaker, which limits concurrency and pauses sending depending on the share of failed attempts.
- * Occasional failures reduce concurrency a little. Persistent failures leave only single probes, and after five days
- * the service deactivates the webhook.
+ * A webhook's circuit breaker, which limits concurrency and pauses sending, depending on the share of failed attempts.
+ * Occasional failures reduce concurrency a little. After persistent failures only single messages are sent as probes,
+ * and after five days the service deactivates the webhook.
  */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 import type { Attempt } from '../sending/attempt.ts'
@@ -16,7 +16,9 @@ export interface Circuit {
   failing_since: string | null
   /** The time of the last failure, in milliseconds since the Unix epoch. 0 after a success. */
   failedAt: number
-  /** The maximum number of concurrent messages. Fractions add up to whole slots. */
+  /**
+   * The maximum number of concurrent messages. It may be a fraction, because small increases add up to a whole slot.
+   */
   slots: number
   /** The end of the current pause, in milliseconds since the Unix epoch. 0 without a pause. */
   pausedUntil: number
@@ -28,13 +30,14 @@ export type DisableReason = 'failing' | 'gone'
 const MAX_SLOTS = 16
 /** Up to this share of failures, the concurrency of a receiver is not reduced. */
 const HARMLESS_SHARE = 0.25
-/** The weight of one attempt in the share of failures, which therefore covers about the last thirty attempts. */
-const WEIGHT = 1 / 32
-/** The number of failures in a row after which a healthy receiver gets only single probes. */
-const BREAKS_AFTER = 5
 /**
- * The breaker opens when a run of failures is less probable than this, given the receiver's usual share of failures.
+ * The weight of a single attempt in the share of failures. With this value, the share covers about the last thirty
+ * attempts.
  */
+const WEIGHT = 1 / 32
+/** The number of failures in a row after which a receiver that was healthy gets only single probes. */
+const BREAKS_AFTER = 5
+/** The probability below which a series of failures opens the breaker, given the receiver's usual share of failures. */
 const CHANCE = 1 / 1_000_000
 /** Above this share of failures, a receiver is treated as one that always fails. */
 const HOPELESS_SHARE = 0.8
@@ -45,21 +48,22 @@ const MAX_PAUSE = 5 * MINUTE
 /** The longest pause that a `Retry-After` header can cause for the receiver's other messages. */
 const MAX_ASKED = HOUR
 const GIVES_UP_AFTER = 5 * DAY
-/** The time after the last failure when earlier failures no longer count. Longer than any wait between retries. */
+/** How long after the last failure the earlier failures stop counting. This is longer than any wait between retries. */
 const FORGOTTEN_AFTER = 2 * DAY
 
 const TOO_MANY = 429
 const GONE = 410
 
 /**
- * Returns how many messages may be sent concurrently now. From the third failure in a row on, each failure halves it.
+ * Returns how many messages may be sent concurrently now. From the third failure in a row on, each failure halves this
+ * number.
  */
 export function slotsNow({ slots, failures }: Circuit): number {
   return Math.max(1, Math.floor(slots / 2 ** Math.max(0, failures - 2)))
 }
 
 export function afterSuccess(circuit: Circuit, now: number): Circuit {
-  // Ignores failures while the breaker was open, because they say nothing about the usual share of failures.
+  // Ignores failures after the breaker has opened, because single probes do not show the usual share of failures.
   const counted = Math.min(circuit.failures, breaksAfter(circuit.share))
   const share = withFailures(circuit.share, counted) * (1 - WEIGHT)
   return {
@@ -68,7 +72,7 @@ export function afterSuccess(circuit: Circuit, now: number): Circuit {
     failing_since: null,
     failedAt: 0,
     slots: Math.min(slotsFor(share), circuit.slots + 1 / Math.floor(circuit.slots)),
-    // Keeps a pause that the receiver asked for, even if a message that was already under way succeeds.
+    // Keeps a pause that the receiver has requested, even if a message that was already in flight succeeds.
     pausedUntil: circuit.pausedUntil > now ? circuit.pausedUntil : 0,
   }
 }
@@ -86,7 +90,7 @@ export function afterFailure(
   const isTooLong = now - Date.parse(failing_since) >= GIVES_UP_AFTER
   const disable: DisableReason | undefined = isGone ? 'gone' : isTooLong ? 'failing' : undefined
   const verdict = disable === undefined ? {} : { disable }
-  // Messages that fail during a pause were sent before it, so they do not count as further failures.
+  // Messages that fail during a pause were sent before it. They do not count as further failures.
   if (circuit.pausedUntil > now)
     return { circuit: { ...circuit, failing_since, failedAt: now }, ...verdict }
   const failures = circuit.failures + 1
@@ -120,7 +124,7 @@ const withFailures = (share: number, count: number) => 1 - (1 - share) * (1 - WE
 const slotsFor = (share: number) =>
   Math.max(1, MAX_SLOTS * Math.min(1, (1 - share) / (1 - HARMLESS_SHARE)))
 
-/** Returns the number of failures in a row after which a receiver with this share of failures is considered down. */
+/** Returns the number of failures in a row after which a receiver with this share of failures counts as down. */
 function breaksAfter(share: number): number {
   if (share <= 0 || share > HOPELESS_SHARE) return BREAKS_AFTER
   const unlikely = Math.ceil(Math.log(CHANCE) / Math.log(share))

@@ -10,7 +10,9 @@ const GRACE_SECONDS = 60 * 60
 export const isServed = sql<boolean>`(t.is_active
   and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true))`
 
-/** The duration of a lease that is not renewed, in seconds. The queues of a killed process wait this long. */
+/**
+ * The duration of a lease that is not renewed, in seconds. After a process is killed, its queues wait for this long.
+ */
 export const QUEUE_LEASE_SECONDS = 10
 
 export interface ClaimedQueue {
@@ -29,13 +31,13 @@ export interface ClaimedQueue {
   secrets: { id: string; sealed_secret: Buffer; expires_at: string | null }[]
 }
 
-/** The maximum number of due queues that one claim considers, far more than one tenant can have. */
+/** The maximum number of due queues that one claim considers. A single tenant has far fewer. */
 const MAX_CONSIDERED = 1000
 
 /**
  * Claims up to `limit` queues that have due deliveries and belong to active webhooks of active tenants. Prefers tenants
- * with few leased queues, and then queues that have waited longest. Skips queues that another process is claiming, so
- * that any number of processes can claim in parallel.
+ * with few leased queues, and then queues that have waited longest. Skips queues that another process is claiming at
+ * the same time, so that any number of processes can claim in parallel.
  */
 export async function claimQueues(
   tx: TenantTx,
@@ -89,8 +91,8 @@ export async function claimQueues(
 }
 
 /**
- * Clears the due times of queues whose webhooks are inactive. New events make these queues due, and every claim would
- * consider them first. Also locks the webhooks, so that a concurrent activation is not lost.
+ * Clears the due times of queues whose webhooks are inactive. New events make such queues due again, and every claim
+ * would have to skip them first. Also locks the webhooks, so that a concurrent activation is not lost.
  */
 export async function unscheduleInactive(tx: TenantTx, now: string): Promise<void> {
   await sql`
@@ -106,8 +108,8 @@ export async function unscheduleInactive(tx: TenantTx, now: string): Promise<voi
 /**
  * Renews the leases of queues. Returns for each queue whether the lease was renewed, and whether the process must stop
  * sending (`isLost`). A queue is lost if another process has claimed it, its webhook or tenant is no longer active, or
- * the webhook has changed. After a change the lease is still renewed, so that no other process resends messages under
- * way. The result depends on the rows, because a process may have missed notifications.
+ * the webhook has changed. After a change of the webhook the lease is renewed nevertheless, so that no other process
+ * resends messages in flight. The result is computed from the rows, because a process may have missed notifications.
  *
  * A queue that another transaction has locked is neither renewed nor lost, so that it does not delay the others. The
  * same applies to a released queue, because a renewed lease without an owner would block claims until it expires.
@@ -175,15 +177,16 @@ async function lock(tx: TenantTx, queues: readonly QueueState[]): Promise<QueueS
 }
 
 /**
- * The SQL assignments that save the state of a receiver in the row of its queue. The pause in the row stays if the
- * lease has no owner, because an administrator may have ended the pause to get an attempt immediately.
+ * The SQL assignments that save the state of a receiver in the row of its queue. If the lease has no owner, the pause
+ * in the row is kept. An administrator may have changed it to get an immediate attempt.
  */
 const state = sql`failures = given.failures, failure_share = given.failure_share,
   failing_since = given.failing_since, failed_at = given.failed_at, slots = given.slots,
   paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
 /**
- * Saves receiver states of leased queues, except queues locked by other transactions. Returns the ids of saved queues.
+ * Saves the receiver states of leased queues. Skips queues that other transactions have locked. Returns the ids of the
+ * saved queues.
  */
 export async function saveQueues(
   tx: TenantTx,
@@ -201,9 +204,8 @@ export async function saveQueues(
  * Releases the leases of queues, and schedules each queue for its earliest pending delivery. Locks the queues in a
  * separate statement, because a fan-out that adds deliveries holds the lock until it commits. The next statement then
  * sees these deliveries. A single statement could miss them, and they would wait for the next event.
- *
- * @returns the ids of webhooks whose queues were released or no longer exist. The other queues are locked by other
- *   transactions.
+ * @returns the ids of webhooks whose queues were released or no longer exist. Other transactions have locked the other
+ * queues.
  */
 export async function releaseQueues(
   tx: TenantTx,
@@ -217,7 +219,8 @@ export async function releaseQueues(
       from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
-  // A reset during the lease kept `leased_until` only because of messages under way, which have now ended.
+  // If the queue was reset during the lease, `leased_until` was kept only because of messages in flight. These have now
+  // ended.
   tx.send(
     sql`update webhook_queues q set leased_until = null from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch + 1 and q.leased_by is null`.compile(

@@ -35,8 +35,8 @@ function classified(fields: Partial<Attempt>, retry_step = 0, circuit = WELL) {
 const at = (ms: number) => new Date(NOW + ms).toISOString()
 const REFUSED = { status_code: 500, error: 'status' } as const
 
-describe('an attempt', () => {
-  test('ends its delivery if it succeeds', () => {
+describe('a delivery attempt', () => {
+  test('ends its delivery if the receiver accepts the message', () => {
     const { outcome, circuit, disable } = classified({})
     expect(outcome).toMatchObject({ status: 'delivered', due_at: null })
     expect(circuit).toMatchObject({ failures: 0, slots: 4.25 })

@@ -1,4 +1,6 @@
-/** Determines how an attempt changes its delivery, the receiver's circuit and the webhook. A pure function. */
+/**
+ * Determines how an attempt changes its delivery, the receiver's circuit breaker and the webhook. The function is pure.
+ */
 import type { Attempt } from '../sending/attempt.ts'
 import { afterFailure, afterSuccess, type Circuit, type DisableReason } from './circuit.ts'
 import type { DeliveryOutcome, DueDelivery } from './deliveries.store.ts'

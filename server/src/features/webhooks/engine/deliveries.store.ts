@@ -45,23 +45,23 @@ export interface DeliveryOutcome {
   delivery: DueDelivery
   attempt: Attempt
   status: 'pending' | 'delivered' | 'failed'
-  /** When the delivery is retried, ISO 8601. Null if the delivery succeeded or failed for good. */
+  /** When the delivery is retried (ISO 8601). Null if the delivery has succeeded or has finally failed. */
   due_at: string | null
 }
 
 /** The outcome of an attempt, as passed to `recordResults`. */
 export interface DeliveryResult extends DeliveryOutcome {
   /**
-   * The queue's reset counter when it was claimed. If the counter has changed since, a failure concerns an earlier
-   * receiver.
+   * The reset counter of the queue at the time of the claim. If the counter has changed since, a failure concerns an
+   * earlier receiver.
    */
   resets: number
 }
 
 /**
- * Records attempts and updates their deliveries. Does not update a delivery whose count of attempts has changed,
- * because another process has already tried it. Does not store an attempt whose webhook or delivery was deleted,
- * because it would appear in a later delivery of the same event.
+ * Records attempts and updates their deliveries. Does not update a delivery whose number of attempts has changed,
+ * because another process has made an attempt in the meantime. Does not store an attempt whose webhook or delivery was
+ * deleted, because the attempt would appear in a later delivery of the same event.
  *
  * A delivery that was queued again during the attempt has a different due time, and keeps its full retry schedule. A
  * delivery that a cancelled replay has ended during the attempt stays ended. A success always counts.
@@ -79,8 +79,8 @@ export function recordResults(tx: TenantTx, results: readonly DeliveryResult[], 
 const RECORDING = sql`hashtextextended('webhook results', 0)`
 
 /**
- * Waits for transactions that are recording results, because they may not see a reset of a queue that has just been
- * committed. Transactions that start later see the reset.
+ * Waits for transactions that are recording results. They may not see a reset of a queue that has just been committed.
+ * Transactions that start later see the reset.
  */
 export async function awaitResults(tx: TenantTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${RECORDING})`.execute(tx.db)
@@ -127,8 +127,8 @@ function moveDeliveries(tx: TenantTx, results: readonly DeliveryResult[], now: s
 }
 
 /**
- * Stores attempts. `offset 0` makes the planner look up each delivery by its key. If statistics are older than a
- * backlog, the planner would otherwise scan the whole backlog for the join.
+ * Stores attempts. `offset 0` makes the planner look up each delivery by its key. Otherwise, with statistics from
+ * before a backlog, the planner would scan the whole backlog for the join.
  */
 function keepAttempts(tx: TenantTx, results: readonly DeliveryResult[]): void {
   const of = <T>(value: (result: DeliveryResult) => T) => results.map(value)
@@ -149,7 +149,7 @@ function keepAttempts(tx: TenantTx, results: readonly DeliveryResult[]): void {
   )
 }
 
-/** Marks deliveries as failed whose event is no longer in the journal, because their message cannot be built. */
+/** Marks deliveries as failed if their event is no longer in the journal, because their message cannot be built. */
 export function giveUpDeliveries(tx: TenantTx, lost: readonly DueDelivery[], now: string): void {
   tx.send(
     sql`update webhook_deliveries d

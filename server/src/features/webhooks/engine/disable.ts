@@ -20,7 +20,7 @@ export interface DisableDeps {
 export function disabler({ db, mailer, keepDays }: DisableDeps): Disable {
   return (webhook) =>
     db.inTenant(webhook.tenant_id, async (tx) => {
-      // Another process or an administrator has changed the webhook first.
+      // Another process or an administrator has changed the webhook in the meantime.
       if (!(await deactivate(tx, webhook))) return
       const { id, tenant_id, url, reason, since } = webhook
       tx.invalidate(`webhook:${id}`)

@@ -28,7 +28,7 @@ export interface DispatcherDeps {
   results: ResultWriter
   /** Called for every completed attempt. */
   onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
-  /** Called when deliveries should be fetched for a queue. */
+  /** Called when a queue needs more deliveries. */
   onHungry: () => void
 }
 
@@ -37,9 +37,9 @@ export interface Dispatcher {
   sendAll(): void
   /** Returns how many messages this process has started so far. */
   begun(): number
-  /** Resolves when no message is under way, and no webhook is being deactivated. */
+  /** Resolves when no message is in flight and no webhook is being deactivated. */
   idle(): Promise<void>
-  /** Starts nothing further, and waits for messages under way. Aborts them after `patienceMs`. */
+  /** Starts no further message, and waits for messages in flight. Aborts them after `patienceMs`. */
   stop(patienceMs: number): Promise<void>
 }
 
@@ -64,7 +64,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       if (!queue) return
       sendNext(queue)
       ready.delete(queue)
-      // Moves the queue behind the others, so that queues take turns.
+      // Adds the queue again at the end, so that queues take turns.
       if (mayBegin(queue)) ready.add(queue)
     }
   }
@@ -93,14 +93,17 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     })
   }
 
-  /** Sends a delivery. Returns the classified attempt, or undefined if it was aborted or an internal error occurred. */
+  /**
+   * Sends a delivery. Returns the classified attempt. Returns undefined if the attempt was aborted or an internal error
+   * occurred.
+   */
   async function trySending(queue: Queue, delivery: DueDelivery): Promise<Classified | undefined> {
     try {
       const { event: action, resource_type } = delivery
       // Deliveries without a journal entry never enter the queue, so `resource_type` is not null here.
       const entry = { ...delivery, action, resource_type: resource_type ?? '' }
       const attempt = await deps.send(queue.target, entry, cut.signal)
-      // An aborted attempt says nothing about the receiver. The message is sent again later.
+      // An aborted attempt does not concern the receiver. The message is sent again later.
       if (attempt.error === 'aborted') return undefined
       const now = clock.now()
       return classifyAttempt({
@@ -130,7 +133,8 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       const { id, tenantId: tenant_id, target, resets } = queue
       const since = circuit.failing_since ?? attempt.started_at
       const webhook = { id, tenant_id, url: target.url, resets, reason: disable, since }
-      // Deactivates one webhook at a time, because an outage of our own network makes many receivers fail together.
+      // Deactivates one webhook at a time, because an outage of our own network makes many receivers fail at the same
+      // time.
       disabling = disabling.then(() =>
         canFail(deps.disable(webhook), 'deactivation of a webhook', log),
       )
@@ -158,7 +162,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     idle,
     async stop(patienceMs) {
       isStopping = true
-      // An aborted message has no result. It is sent again later with the same id.
+      // An aborted message has no result. The message is sent again later with the same id.
       const cancel = clock.after(patienceMs, () => cut.abort())
       await idle()
       cancel()

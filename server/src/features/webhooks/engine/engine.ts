@@ -1,6 +1,6 @@
 /**
  * Delivers due messages: claims queues, fetches their deliveries, sends them, records the results, and releases queues
- * without due deliveries. Any number of processes can do so in parallel.
+ * without due deliveries. Any number of processes can do this in parallel.
  */
 import { type Poll, poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
@@ -35,7 +35,7 @@ export interface EngineDeps {
 export interface Engine {
   /** Resolves when all due deliveries have been sent and their results are recorded. */
   idle(): Promise<void>
-  /** Starts nothing further, waits up to `patienceMs` for messages under way, and releases all queues. */
+  /** Starts no further message, waits up to `patienceMs` for messages in flight, and releases all queues. */
   stop(patienceMs: number): Promise<void>
 }
 
@@ -73,7 +73,7 @@ export function startEngine(deps: EngineDeps): Engine {
     return hasMore
   })
   const releaser = poll('release of webhook leases', RELEASE_MS, async () => {
-    // Claims again: there is room for other queues now, and deliveries may have become due during the release.
+    // Claims again, because there is room for other queues now, and deliveries may have become due during the release.
     if ((await leases.release()) > 0) claimer.wake()
     return false
   })
@@ -90,7 +90,7 @@ export function startEngine(deps: EngineDeps): Engine {
     const notice = noticeOf(topic)
     if (!notice) return
     if (notice.what === 'tenant') {
-      // The tenant may have become active or inactive.
+      // Reads the tenant's webhooks again, because the tenant may have become active or inactive.
       leases.changeTenant(notice.tenantId)
       claimer.wake()
       return
@@ -102,7 +102,7 @@ export function startEngine(deps: EngineDeps): Engine {
       if (what === 'first') queue.startOver()
       else queue.wantMore()
     prefetcher.wake()
-    // If this process has no lease of the queue or has ended it, the queue may be free for a new claim.
+    // If this process has no lease of the queue, or its lease is over, the queue may be free for a new claim.
     if (!leased || leased.isOver) claimer.wake()
   }
 
@@ -123,7 +123,7 @@ export function startEngine(deps: EngineDeps): Engine {
       endClassifying()
       const quiet = dispatcher.stop(patienceMs)
       await Promise.all([claimer.stop(), prefetcher.stop()])
-      // Ends all leases now, so that queues without messages under way can move to other processes immediately.
+      // Ends all leases now. Queues without messages in flight can then move to other processes at once.
       for (const queue of leases.queues.values()) queue.end()
       await quiet
       await results.stop(tuning.flushTimeoutMs)

@@ -13,8 +13,8 @@ export interface FanOutEvent {
 }
 
 /**
- * Returns SQL that joins the events with the webhooks that subscribe to them. Leaves out events that are older than the
- * webhook. Only a replay can send such events.
+ * Returns SQL that joins the events with the webhooks that subscribe to them. Omits events that are older than the
+ * webhook, because only a replay may send such events.
  */
 function wanted(events: readonly FanOutEvent[]) {
   return sql`
@@ -26,9 +26,9 @@ function wanted(events: readonly FanOutEvent[]) {
 }
 
 /**
- * Schedules the queues of all webhooks that subscribe to any of the events, for `iso` at the latest. Returns the ids of
- * the webhooks. The queues stay locked until the transaction ends. No process can release them before that, so no
- * process misses the added deliveries.
+ * Makes the queues of all webhooks that subscribe to any of the events due at `iso` at the latest. Returns the ids of
+ * the webhooks. The queues stay locked until the transaction ends. No process can release a queue before that, so none
+ * misses the added deliveries.
  */
 export async function scheduleQueues(
   tx: TenantTx,
@@ -51,8 +51,8 @@ export async function scheduleQueues(
 }
 
 /**
- * Creates missing partitions for the days of the events to which these webhooks subscribe. Creates none for the days in
- * between, because a wrong clock may date two events years apart.
+ * Creates missing partitions for the days of the events to which these webhooks subscribe. Creates none for other days,
+ * because a wrong clock may date two events years apart.
  */
 export function sendEnsureDays(
   tx: TenantTx,
@@ -69,8 +69,8 @@ export function sendEnsureDays(
 
 /**
  * Inserts the deliveries of the events to these webhooks. Existing deliveries stay unchanged, but a pending delivery of
- * a replay is detached from the replay. Cancelling the replay then does not delete it. Leaves out webhooks that
- * subscribed to an event only just now, because their queues are not locked and might not be scheduled.
+ * a replay is detached from the replay. Cancelling the replay then does not delete the delivery. Omits webhooks that
+ * have only just subscribed to an event, because their queues are not locked and might not be scheduled.
  */
 export function insertDeliveries(
   tx: TenantTx,

@@ -43,7 +43,8 @@ export function followWebhookEvents({
 }
 
 /**
- * Returns whether a journal entry is an event to fan out. Test events are not, because they go directly to one webhook.
+ * Returns whether a journal entry is an event for the fan-out. Test events are excluded, because they go directly to a
+ * single webhook.
  */
 function isEvent(
   entry: Omit<FanOutEvent, 'tenant_id'> & { tenant_id: number | null },

@@ -29,7 +29,8 @@ export interface Leases {
   /** Releases the queues that have nothing to send. Returns how many were released. */
   release(): Promise<number>
   /**
-   * Releases all queues without messages under way. Retries for up to `patienceMs` if other transactions lock queues.
+   * Releases all queues without messages in flight. Retries for up to `patienceMs` if other transactions have locked
+   * queues.
    */
   releaseAll(patienceMs: number): Promise<void>
   /** Saves the state of a receiver that has started to fail or has recovered. */
@@ -63,7 +64,10 @@ export function openLeases(deps: LeasesDeps): Leases {
   const { db, changes, clock, keyRing, log, tuning, budget } = deps
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
-  /** Webhooks that have changed since the current claim began. The claim may have read their previous state. */
+  /**
+   * Webhooks that have changed since the current claim began. The claim may have read their state from before the
+   * change.
+   */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
   const logUnreadable = unreadableLogger(log)
@@ -71,7 +75,7 @@ export function openLeases(deps: LeasesDeps): Leases {
   const states = openStateWriter(deps)
   const save = (queue: Queue) => void states.add(queue)
 
-  /** Returns how many more queues this process may lease. Queues of slow receivers do not count, up to `slowQueues`. */
+  /** Returns how many more queues this process may lease. Up to `slowQueues` queues of slow receivers do not count. */
   function room(): number {
     const slow = [...queues.values()].filter(
       (queue) => queue.circuit.failures > 0 || budget.isSlow(queue),
@@ -107,7 +111,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     for (const queue of leased) {
       const { isRenewed = false, isLost = false } = of.get(queue.id) ?? {}
       if (isRenewed) queue.renewed(askedAt)
-      // Ends the lease even of a busy queue when a secret expires, so that a replaced secret signs for one day only.
+      // When a secret expires, ends the lease even of a busy queue, so that a replaced secret signs for one day only.
       if (isLost || queue.secretsExpireAt <= clock.now()) queue.end()
     }
   }
@@ -116,7 +120,7 @@ export function openLeases(deps: LeasesDeps): Leases {
 
   async function release(done: readonly Queue[]): Promise<number> {
     if (done.length === 0) return 0
-    // Starts no further messages in these queues. If their release keeps failing, the leases expire.
+    // Starts no further messages in these queues. If they cannot be released, their leases expire.
     for (const queue of done) queue.end()
     const free = await db.acrossTenants((tx) =>
       store.releaseQueues(
@@ -137,7 +141,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     async claim() {
       const limit = room()
       if (limit <= 0) return { claimed: 0, hasMore: false }
-      // After an outage, renews the leases of this process first, because otherwise it would claim its own queues.
+      // After an outage, first renews the leases of this process. Otherwise the process would claim its own queues.
       if ([...queues.values()].some(({ leasedUntil }) => leasedUntil < clock.monotonic()))
         await renew()
       const askedAt = clock.monotonic()
@@ -181,7 +185,8 @@ export function openLeases(deps: LeasesDeps): Leases {
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
       const until = clock.monotonic() + patienceMs
-      // A running write of receiver states has locked rows of queues. Other processes may have locked rows as well.
+      // Waits for a running write of receiver states, because it has locked rows of queues. Other processes may have
+      // locked rows as well.
       await states.stop(patienceMs)
       await release(quiet())
       while (quiet().length > 0 && clock.monotonic() < until) {
@@ -200,12 +205,12 @@ function openStateWriter({ db, clock, log }: LeasesDeps): Batcher<Queue> {
     async (changed) => {
       const rows = changed.map((queue) => queue.state())
       const saved = await db.acrossTenants((tx) => store.saveQueues(tx, rows))
-      // Retries queues that were locked. The state of an ended queue is saved when the queue is released.
+      // Retries queues that were locked. The state of a queue whose lease is over is saved when the queue is released.
       for (const queue of changed) if (!saved.has(queue.id) && !queue.isOver) void states.add(queue)
     },
     {
       clock,
-      // Limits the rate of writes, because an occasionally failing receiver changes its state with every message.
+      // Limits the rate of writes, because the state of an occasionally failing receiver changes with every message.
       minGapMs: GATHERED_MS,
       onError(error) {
         if (isResting(error)) return 'retry'
@@ -218,8 +223,8 @@ function openStateWriter({ db, clock, log }: LeasesDeps): Batcher<Queue> {
 }
 
 /**
- * Creates a function that logs webhooks with secrets that cannot be decrypted. A webhook is logged once, and logged
- * again only after all its secrets could be decrypted in the meantime.
+ * Creates a function that logs webhooks whose secrets cannot be decrypted. It logs a webhook once. It logs the webhook
+ * again only if all its secrets could be decrypted in the meantime.
  */
 function unreadableLogger(log: Logger): (webhookId: number, isUnreadable: boolean) => void {
   const logged = new Set<number>()

@@ -1,12 +1,12 @@
 /**
- * Tests the long-term throughput of a receiver, depending on how often it fails. Simulates a paced queue, and compares
- * it with a loop that sends without pauses.
+ * Tests the long-term throughput of a receiver, depending on how often it fails. Simulates a queue with pauses, and
+ * compares it with a loop that sends without pauses.
  */
 import { describe, expect, test } from 'vitest'
 import { MINUTE, SECOND } from '../../../lib/clock.ts'
 import { afterFailure, afterSuccess, type Circuit, slotsNow } from './circuit.ts'
 
-/** Returns whether the message with this number, sent at this time, fails. */
+/** Returns whether the message with this number fails if it is sent at this time. */
 type Fails = (index: number, at: number) => boolean
 
 interface Run {
@@ -37,17 +37,18 @@ function randomOf(seed: number): () => number {
 
 interface Options {
   ms: number
-  /** The mean response time of the receiver in milliseconds. Each response takes 50 % to 150 % of it. */
+  /** The mean response time of the receiver in milliseconds. Each response takes between 50 % and 150 % of it. */
   latency?: number
   status?: number | null
-  /** True if another process claims the queue after each burst, and continues with the stored state of the circuit. */
+  /**
+   * True if another process claims the queue after each burst. It continues with the stored state of the circuit
+   * breaker.
+   */
   moved?: boolean
   from?: Circuit
 }
 
-/**
- * Simulates sending an endless backlog, paced like the dispatcher, or in a loop without pauses if `isPaced` is false.
- */
+/** Simulates sending an endless backlog. Pauses like the dispatcher, or sends without pauses if `isPaced` is false. */
 function send(fails: Fails, isPaced: boolean, options: Options): Run {
   const { ms, latency = 20, status = 503, moved = false, from = START } = options
   const random = randomOf(1)
@@ -67,7 +68,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
     }
     running.sort((one, other) => one.ends - other.ends)
     const next = running.shift()
-    // The queue is released between bursts, so only the stored state of its circuit is kept.
+    // The queue is released between bursts, so only the stored state of its circuit breaker is kept.
     if (!next && moved) circuit = { ...circuit, slots: Math.floor(circuit.slots) }
     now = next?.ends ?? circuit.pausedUntil
     if (!next || now >= ms) continue
@@ -81,7 +82,7 @@ function send(fails: Fails, isPaced: boolean, options: Options): Run {
 }
 
 /**
- * Returns the number of messages delivered with pacing, divided by the number that the loop without pauses delivers.
+ * Returns the number of messages delivered with pauses, divided by the number that the loop without pauses delivers.
  */
 function part(fails: () => Fails, options: Options): number {
   return send(fails(), true, options).delivered / send(fails(), false, options).delivered
@@ -105,17 +106,20 @@ describe('an occasionally failing receiver', () => {
     ['a tenth, by chance', byChance(0.1, 5)],
     ['a third, by chance', byChance(1 / 3, 6)],
     ['half, by chance', byChance(1 / 2, 7)],
-  ])('fails %s and still gets at least half the messages of an unpaced loop', (_, fails) => {
-    for (const status of [500, 502, 503, 504, null])
-      for (const latency of [20, 200])
-        expect(part(fails, { ms: 2 * MINUTE, latency, status })).toBeGreaterThanOrEqual(0.5)
-  })
+  ])(
+    'that fails %s still gets at least half the messages of a sender without pauses',
+    (_, fails) => {
+      for (const status of [500, 502, 503, 504, null])
+        for (const latency of [20, 200])
+          expect(part(fails, { ms: 2 * MINUTE, latency, status })).toBeGreaterThanOrEqual(0.5)
+    },
+  )
 
-  test('gets at least half the messages of an unpaced loop in the first fifteen seconds', () => {
+  test('gets at least half the messages of a sender without pauses in the first fifteen seconds', () => {
     expect(part(every(3), { ms: 15 * SECOND })).toBeGreaterThanOrEqual(0.5)
   })
 
-  test('gets at least half the messages of an unpaced loop if its queue changes process', () => {
+  test('gets at least half the messages of a sender without pauses if another process takes its queue over', () => {
     const kept = { ...send(every(3)(), true, { ms: MINUTE }).circuit, slots: 1 }
     const options = { ms: MINUTE, from: kept, moved: true }
     expect(part(every(3), options)).toBeGreaterThanOrEqual(0.5)
@@ -132,7 +136,7 @@ describe('a receiver that always fails', () => {
     )
 
   test.each([500, 503, null])(
-    'gets at most eleven attempts in any minute with status %j, and few later',
+    'with the status %j gets at most eleven attempts in any minute, and few after ten minutes',
     (status) => {
       const run = send(() => true, true, { ms: 30 * MINUTE, status })
       expect(mostInAMinute(run)).toBeLessThanOrEqual(11)
@@ -144,14 +148,14 @@ describe('a receiver that always fails', () => {
 
   test.each<[string, () => Fails]>([
     ['well', () => () => false],
-    ['badly now and then', every(3)],
-    ['badly every second time', byChance(1 / 2, 7)],
-  ])('gets few attempts in an outage after it has done %s', (_, before) => {
+    ['with every third message failing', every(3)],
+    ['with half the messages failing', byChance(1 / 2, 7)],
+  ])('gets few attempts in an outage if it worked %s before', (_, before) => {
     const good = before()
     const DOWN = 10 * SECOND
     const run = send((index, at) => at >= DOWN || good(index, at), true, { ms: 20 * MINUTE })
     const down = run.tries.filter((at) => at >= DOWN)
-    // Sixteen messages that were under way, four more failures in a row, and then three probes.
+    // Sixteen messages were in flight. Four more failures in a row and then three probes follow.
     expect(mostInAMinute({ ...run, tries: down })).toBeLessThanOrEqual(23)
     expect(down.filter((at) => at > DOWN + 10 * MINUTE).length).toBeLessThanOrEqual(3)
   })
@@ -163,13 +167,13 @@ describe('a receiver that always fails', () => {
 })
 
 describe('a receiver that recovers', () => {
-  test('soon gets at least nine tenths of the messages of an unpaced loop', () => {
+  test('soon gets at least nine tenths of the messages of a sender without pauses', () => {
     const from = send(() => true, true, { ms: 10 * MINUTE }).circuit
     const back = { ...from, pausedUntil: 0 }
     expect(part(() => () => false, { ms: MINUTE, from: back })).toBeGreaterThanOrEqual(0.9)
   })
 
-  test('has a low share of failures although it was down for a long time', () => {
+  test('has a low failure share after its first success, even if it was down for a long time', () => {
     const from = { ...send(() => true, true, { ms: 60 * MINUTE }).circuit, pausedUntil: 0 }
     expect(afterSuccess(from, 0).share).toBeLessThan(0.25)
   })

@@ -1,4 +1,4 @@
-/** Fetches due deliveries for many queues with one statement, before the queues run empty. */
+/** Fetches due deliveries for many queues with a single statement, before the queues are empty. */
 import { isoAt } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'
 import type { Scopes } from '../../../platform/db/index.ts'

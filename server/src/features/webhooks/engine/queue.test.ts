@@ -34,7 +34,7 @@ function open(claimed: Partial<ClaimedQueue> = {}, lapsed?: Queue): Queue {
   return openQueue({ ...CLAIMED, ...claimed }, options)
 }
 
-/** Adds deliveries to the queue as a fetch does. Returns the deliveries that cannot be sent. */
+/** Adds deliveries to the queue, as a fetch does. Returns the deliveries that cannot be sent. */
 const fetch = (of: Queue, ...ids: number[]) => of.endFetch(due(...ids), of.startFetch())
 
 /** Begins all waiting deliveries. Returns their ids. */
@@ -49,8 +49,8 @@ beforeEach(() => {
   queue = open()
 })
 
-describe('sending', () => {
-  test('begins waiting deliveries after the pause has ended', () => {
+describe('sending from a webhook queue', () => {
+  test('starts waiting deliveries after the pause has ended', () => {
     fetch(queue, 1)
     expect(queue.maySend()).toBe(true)
     now = NOW - 2000
@@ -63,7 +63,7 @@ describe('sending', () => {
   test.each([
     ['whole slots only', { slots: 2.9, failures: 0 }],
     ['half of the slots after three failures in a row', { slots: 4, failures: 3 }],
-  ])('sends concurrently with %s', (_, state) => {
+  ])('uses %s for concurrent messages', (_, state) => {
     queue = open(state)
     fetch(queue, 1, 2, 3)
     queue.begin()
@@ -72,7 +72,7 @@ describe('sending', () => {
     expect(queue.maySend()).toBe(false)
   })
 
-  test('begins no delivery when the lease may have expired', () => {
+  test('starts no delivery when the lease may have expired', () => {
     fetch(queue, 1)
     monotonic += TRUSTED_MS
     expect(queue.maySend()).toBe(false)
@@ -80,7 +80,7 @@ describe('sending', () => {
     expect(queue.maySend()).toBe(true)
   })
 
-  test('begins no delivery after the queue was ended', () => {
+  test('starts no delivery after the queue was ended', () => {
     fetch(queue, 1)
     queue.end()
     expect(queue.maySend()).toBe(false)
@@ -88,14 +88,14 @@ describe('sending', () => {
   })
 })
 
-test('trusts a lease for less than its duration, but for longer than two heartbeats', () => {
+test('a webhook queue trusts a lease for less time than its duration, but longer than two heartbeats', () => {
   expect(TRUSTED_MS).toBeLessThan(QUEUE_LEASE_SECONDS * 1000)
   expect(TRUSTED_MS).toBeGreaterThan(2 * TUNING.heartbeatMs)
   expect(queue.leasedUntil).toBe(monotonic + TRUSTED_MS)
 })
 
-describe('fetching', () => {
-  test('is needed while fewer deliveries wait than may be sent concurrently', () => {
+describe('fetching deliveries for a webhook queue', () => {
+  test('is needed if fewer deliveries wait than may be sent concurrently', () => {
     expect(queue.isHungry()).toBe(true)
     fetch(queue, 1)
     queue.wantMore()
@@ -105,7 +105,7 @@ describe('fetching', () => {
     expect(queue.isHungry()).toBe(false)
   })
 
-  test('is not needed after a fetch has returned fewer deliveries than its limit', () => {
+  test('is not needed after a fetch that returned fewer deliveries than its limit', () => {
     fetch(queue)
     expect(queue.isHungry()).toBe(false)
     const limit = queue.startFetch()
@@ -121,7 +121,7 @@ describe('fetching', () => {
     expect(queue.isHungry()).toBe(false)
   })
 
-  test('skips deliveries that are waiting, begun, or recorded during the fetch', () => {
+  test('skips deliveries that are waiting, started, or were recorded during the fetch', () => {
     fetch(queue, 1, 2, 3)
     const [first, second] = [queue.begin(), queue.begin()] as [DueDelivery, DueDelivery]
     const limit = queue.startFetch()
@@ -131,7 +131,7 @@ describe('fetching', () => {
     expect(idsOf(queue)).toEqual([3, 4])
   })
 
-  test('returns deliveries whose events no longer exist', () => {
+  test('reports deliveries whose events no longer exist', () => {
     const lost = { id: 5, resource_type: null } as DueDelivery
     expect(queue.endFetch([lost, ...due(6)], queue.startFetch())).toEqual([lost])
     expect(idsOf(queue)).toEqual([6])
@@ -139,7 +139,7 @@ describe('fetching', () => {
 })
 
 describe('a delivery that must be sent first', () => {
-  test('causes all waiting deliveries to be fetched again in order', () => {
+  test('makes the queue fetch all waiting deliveries again in order', () => {
     fetch(queue, 1, 2, 3)
     queue.startOver()
     expect(queue.isHungry()).toBe(true)
@@ -164,7 +164,7 @@ describe('a delivery that must be sent first', () => {
   })
 })
 
-test('reports a queue as quiet when all begun deliveries have ended and are recorded', () => {
+test('a webhook queue reports a queue as quiet when all started deliveries have ended and are recorded', () => {
   expect(queue.isQuiet()).toBe(true)
   fetch(queue, 1)
   const delivery = queue.begin() as DueDelivery
@@ -176,7 +176,7 @@ test('reports a queue as quiet when all begun deliveries have ended and are reco
 })
 
 describe('a new lease of a webhook', () => {
-  test('does not resend deliveries that were begun during the expired lease', () => {
+  test('does not resend deliveries that were started during the expired lease', () => {
     fetch(queue, 1, 2)
     queue.begin()
     const next = open({}, queue)
@@ -198,7 +198,7 @@ describe('a new lease of a webhook', () => {
   })
 })
 
-test('saves the state of a receiver as it was read, with slots rounded down', () => {
+test('a webhook queue saves the circuit state of a receiver, with the concurrency rounded down', () => {
   const { failures, failure_share, failing_since, failed_at, paused_until } = CLAIMED
   expect(open({ slots: 2.75 }).state()).toEqual({
     id: 7,

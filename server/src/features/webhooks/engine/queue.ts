@@ -1,5 +1,6 @@
 /**
- * The queue of one webhook in the process that leases it: waiting deliveries, deliveries under way, and the circuit.
+ * The queue of a webhook in the process that leases it: pending deliveries, deliveries in flight, and the circuit
+ * breaker.
  */
 import type { Time } from '../../../lib/time.ts'
 import type { Target } from '../sending/attempt.ts'
@@ -21,25 +22,25 @@ export interface Queue {
   readonly circuit: Circuit
   /** The number of deliveries that were fetched but not begun. */
   readonly waiting: number
-  /** True if no further delivery may begin: the webhook has changed, or another process may have the lease. */
+  /** True if no further delivery may begin, because the webhook has changed or another process may have the lease. */
   readonly isOver: boolean
   /** The time until which the lease is certainly valid, on the monotonic clock. */
   readonly leasedUntil: number
-  /** True while there may be due deliveries that were not fetched. */
+  /** True while there may be due deliveries that have not been fetched yet. */
   readonly wantsMore: boolean
-  /** Returns whether all deliveries that were begun have ended and are recorded. */
+  /** Returns whether every delivery that has begun has also ended and is recorded. */
   isQuiet(): boolean
-  /** Returns when the queue ran out of deliveries, on the monotonic clock. Undefined while it has deliveries. */
+  /** Returns when the queue became empty, on the monotonic clock. Undefined while it has deliveries. */
   idleSince(): number | undefined
   /** Returns whether one more message may be sent now. */
   maySend(): boolean
-  /** Returns whether the next deliveries should be fetched now, before the queue runs empty. */
+  /** Returns whether the next deliveries should be fetched now, before the queue is empty. */
   isHungry(): boolean
   /** Marks that there may be due deliveries that were not fetched. */
   wantMore(): void
   /**
-   * Discards the waiting deliveries, so that they are fetched again together with one that must be sent first. Also
-   * ends a pause, because the caller who queued that delivery could not know of a pause that is not recorded yet.
+   * Discards the fetched deliveries. They are fetched again together with a delivery that must be sent first. Also ends
+   * a pause, because the caller who queued that delivery could not know of a pause that is not recorded yet.
    */
   startOver(): void
   /** Begins a fetch. Returns how many deliveries to fetch. */
@@ -59,17 +60,20 @@ export interface Queue {
   settle(delivery: DueDelivery): void
   /** Extends the lease after a renewal. @param askedAt when the renewal was sent, on the monotonic clock */
   renewed(askedAt: number): void
-  /** Ends the queue, and pauses it until `until`, in milliseconds since the Unix epoch. */
+  /** Ends the use of the queue, and pauses it until `until`, in milliseconds since the Unix epoch. */
   pauseUntil(until: number): void
-  /** Ends the queue: no further delivery begins. The lease is released when the queue is quiet. */
+  /**
+   * Ends the use of the queue: no further delivery begins. The lease is released when all deliveries that have begun
+   * are recorded.
+   */
   end(): void
-  /** Ends this queue. Returns its unfinished deliveries, for a new lease of the same webhook. */
+  /** Ends the use of this queue. Returns its unfinished deliveries, for a new lease of the same webhook. */
   handOver(): Unfinished
   /** Returns the state of the receiver as it is stored. */
   state(): QueueState
 }
 
-/** The ids of deliveries that a running fetch may still return as due. */
+/** The ids of unfinished deliveries. A running fetch may still return them as due. */
 interface Unfinished {
   /** Deliveries that were begun but are not recorded yet. */
   begun: Set<number>
@@ -77,16 +81,19 @@ interface Unfinished {
   recorded: Set<number>
 }
 
-/** How long a lease is trusted after its claim was sent. Shorter than the lease, to allow for latency. */
+/** How long a lease is trusted after its claim was sent. This is shorter than the lease, to allow for latency. */
 export const TRUSTED_MS = QUEUE_LEASE_SECONDS * 1000 - 2_000
 
-/** The number of deliveries to fetch per concurrent message, so that sending does not wait for the next fetch. */
+/**
+ * The number of deliveries to fetch per concurrent message. It is large enough that sending need not wait for the next
+ * fetch.
+ */
 const AHEAD = 12
 
 /**
  * @param askedAt when the claim was sent, on the monotonic clock
  * @param lapsed the queue of an expired lease of the same webhook in this process. Its unfinished deliveries are not
- *   sent twice, unless the URL has changed.
+ * sent twice, unless the URL has changed.
  */
 export function openQueue(
   claimed: ClaimedQueue,
@@ -109,7 +116,7 @@ export function openQueue(
   let waiting: DueDelivery[] = []
   let running = 0
   let wantsMore = true
-  /** True if a delivery that must be sent first was queued during the current fetch. */
+  /** True if a delivery that must be sent first was queued after the current fetch had begun. */
   let isOutrun = false
   let idleSince: number | undefined
   let leasedUntil = askedAt + TRUSTED_MS
@@ -195,7 +202,7 @@ export function openQueue(
     endAttempt(after) {
       running -= 1
       circuit = after
-      // Discards waiting deliveries. They are fetched again after the pause.
+      // Discards the fetched deliveries. They are fetched again after the pause.
       if (isPaused()) waiting = []
     },
     settle({ id }) {

@@ -12,14 +12,14 @@ export async function insertQueue(
 }
 
 /**
- * Limits how long a stalled transaction keeps the row of a queue locked, because the fan-out for all tenants waits for
- * that row.
+ * Limits how long a stalled transaction can keep the row of a queue locked. The fan-out for all tenants waits for such
+ * a row.
  */
 function limitIdleTime(tx: TenantTx): void {
   tx.send(sql`set local idle_in_transaction_session_timeout = '5s'`.compile(tx.db))
 }
 
-/** Schedules the webhook's queue for `iso`, unless it is already due earlier. */
+/** Schedules the webhook's queue for `iso`, unless the queue is due earlier. */
 export async function scheduleQueue(tx: TenantTx, webhookId: number, iso: string): Promise<void> {
   limitIdleTime(tx)
   await tx.db
@@ -55,7 +55,7 @@ export async function scheduleNow(tx: TenantTx, webhookId: number, iso: string):
 /**
  * Makes the process that has leased the queue release it, because the process uses an outdated state of the webhook.
  * The process receives a notification, or reads the changed row at its next heartbeat. The lease stays valid until
- * then, so that no other process resends the messages under way.
+ * then, so that no other process resends the messages in flight.
  */
 export async function endLease(tx: TenantTx, webhookId: number): Promise<void> {
   limitIdleTime(tx)
@@ -69,11 +69,10 @@ export async function endLease(tx: TenantTx, webhookId: number): Promise<void> {
 
 /**
  * Resets the circuit to the state of a new receiver, and schedules the queue for `iso`. The new epoch prevents the
- * process with the lease from saving its outdated state. A message under way that fails becomes due immediately, like
- * all waiting deliveries.
- *
- * @param receiver `new` also ends the lease, so that messages are sent to the new receiver immediately. `same` keeps
- *   the lease until it is released or expires, so that no other process resends the messages under way.
+ * process with the lease from saving its outdated state. If a message in flight fails, it becomes due at once, like all
+ * pending deliveries.
+ * @param receiver `new` also ends the lease, so that messages are sent to the new receiver at once. `same` keeps the
+ * lease until it is released or expires, so that no other process resends the messages in flight.
  */
 export async function resetCircuit(
   tx: TenantTx,

@@ -23,14 +23,14 @@ export function createResultWriter(db: Scopes, clock: Time, log: Logger): Result
       onError(error, results) {
         if (!isResting(error))
           log.warn({ err: error, deliveries: results.length }, 'recording of deliveries failed')
-        // Splits the batch to isolate a result that PostgreSQL rejects, so that the others are recorded.
+        // Splits the batch if PostgreSQL rejects the values of one result, so that the other results are recorded.
         return isForGood(error) ? 'split' : 'retry'
       },
     },
   )
 }
 
-/** Returns whether PostgreSQL rejects the values (SQLSTATE classes 22 and 23). Other errors are temporary. */
+/** Returns whether PostgreSQL has rejected the values (SQLSTATE classes 22 and 23). All other errors are temporary. */
 function isForGood(error: unknown): boolean {
   return error instanceof TypeError || /^2[23]/.test((error as { code?: string }).code ?? '')
 }

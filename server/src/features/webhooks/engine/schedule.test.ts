@@ -9,7 +9,7 @@ const MIDDLE = () => 0.5
 /** A value close to 1, the upper limit of `Math.random`. */
 const MOST = () => 1 - Number.EPSILON
 
-describe('a delivery that has failed', () => {
+describe('a failed webhook delivery', () => {
   test.each([
     [1, 5 * SECOND],
     [2, 5 * MINUTE],
@@ -47,7 +47,7 @@ describe('a delivery that has failed', () => {
   })
 })
 
-test('spreads the retries of deliveries that failed simultaneously', () => {
+test('the retry schedule spreads the retries of deliveries that failed simultaneously', () => {
   const waits = Array.from({ length: 100 }, () => jittered(HOUR, Math.random))
   expect(new Set(waits).size).toBeGreaterThan(50)
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(0.9 * HOUR)

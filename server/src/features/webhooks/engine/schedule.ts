@@ -1,7 +1,10 @@
 /** Determines when a failed delivery is retried (decisions §5). */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 
-/** The waits after the first to the ninth attempt, in milliseconds. A delivery is given up after the tenth attempt. */
+/**
+ * The waits after the first to the ninth attempt, in milliseconds. After the tenth attempt, a delivery has finally
+ * failed.
+ */
 export const RETRY_WAITS = [
   5 * SECOND,
   5 * MINUTE,
@@ -16,7 +19,7 @@ export const RETRY_WAITS = [
 
 /** The longest wait that a receiver can request with `Retry-After`. */
 const MAX_RETRY_AFTER = DAY
-/** The fraction by which waits vary, so that deliveries that failed together are retried at different times. */
+/** The fraction by which waits vary. Deliveries that failed at the same time are then retried at different times. */
 const JITTER = 0.1
 
 /** Returns a number between 0 and 1, like `Math.random`. */
@@ -27,9 +30,9 @@ export function jittered(ms: number, random: Random): number {
 }
 
 /**
- * Returns when to retry, in milliseconds since the Unix epoch, or undefined if the delivery is given up.
+ * Returns when to retry, in milliseconds since the Unix epoch. Returns undefined if the delivery has finally failed.
  * @param tries the number of attempts made so far, at least one
- * @param retryAfter the wait that the receiver asked for, in milliseconds
+ * @param retryAfter the wait that the receiver requested, in milliseconds
  */
 export function nextTry(
   now: number,

@@ -8,7 +8,7 @@ import type { ClaimedQueue } from './claims.store.ts'
 
 /**
  * Returns the target of a queue, with the secrets that can be decrypted. Returns undefined if no secret can be
- * decrypted or the tenant's keys are unreadable, so that nothing is sent unsigned.
+ * decrypted, or if the tenant's keys are unreadable. No message is then sent, because it would be unsigned.
  */
 export async function openTarget(
   keyRing: KeyRing,

@@ -16,29 +16,29 @@ describe('the notification of due deliveries', () => {
     expect(announced([])).toEqual([])
   })
 
-  test('names no webhooks if their ids might exceed 8,000 bytes', () => {
+  test('names no webhooks if the list of IDs might exceed 8,000 bytes', () => {
     const ids = (count: number) => Array.from({ length: count }, (_, index) => 2 ** 52 + index)
     expect(announced(ids(51))).toEqual(['due'])
     expect(Buffer.byteLength(announced(ids(50)).join(' '))).toBeLessThan(8000)
   })
 
-  test('is parsed into the notice that was sent', () => {
+  test('is parsed to the same topic and webhook', () => {
     expect(announced([7]).map(noticeOf)).toEqual([{ what: 'due', webhookId: 7 }])
     expect(noticeOf('first:7')).toEqual({ what: 'first', webhookId: 7 })
     expect(noticeOf('due')).toEqual({ what: 'due', webhookId: null })
   })
 })
 
-describe('the notice to read webhooks again', () => {
-  test('names a webhook that has changed', () => {
+describe('the notification of changed webhooks', () => {
+  test('names the webhook that has changed', () => {
     expect(noticeOf('webhook:12')).toEqual({ what: 'changed', webhookId: 12 })
   })
 
-  test('names a tenant that has changed', () => {
+  test('names the tenant that has changed', () => {
     expect(noticeOf('tenant:3')).toEqual({ what: 'tenant', tenantId: 3 })
   })
 
-  test('covers all webhooks if notifications may have been missed', () => {
+  test('names no webhook, which means all, if notifications may have been missed', () => {
     expect(noticeOf(null)).toEqual({ what: 'changed', webhookId: null })
   })
 })
@@ -52,6 +52,6 @@ test.each([
   'due:x',
   'webhook:',
   'webhook:5:secret',
-])('ignores the topic "%s"', (topic) => {
+])('the webhook engine ignores the topic "%s"', (topic) => {
   expect(noticeOf(topic)).toBeUndefined()
 })

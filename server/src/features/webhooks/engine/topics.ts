@@ -2,8 +2,8 @@
 import { parseTopic, type TenantTx } from '../../../platform/db/index.ts'
 
 /**
- * The maximum number of webhooks named in a notification (8,000 bytes). If more are due, engines check all their
- * queues.
+ * The maximum number of webhooks in one notification, whose size is limited to 8,000 bytes. If more are due, engines
+ * check all their queues.
  */
 const MAX_NAMED = 50
 
@@ -13,17 +13,17 @@ export function notifyDue(tx: TenantTx, webhookIds: readonly number[]): void {
   else tx.notify(...webhookIds.map((id) => `due:${id}` as const))
 }
 
-/** Notifies the engines of a delivery that must be sent before the webhook's waiting deliveries. */
+/** Notifies the engines of a delivery that must be sent before the webhook's pending deliveries. */
 export function notifyFirst(tx: TenantTx, webhookId: number): void {
   tx.notify(`first:${webhookId}`)
 }
 
-/** The webhooks that an engine has to check: one webhook, those of a tenant, or all (null). */
+/** The webhooks that an engine has to check: one webhook, those of a tenant, or all webhooks (null). */
 type Notice =
   | { what: 'due' | 'first' | 'changed'; webhookId: number | null }
   | { what: 'tenant'; tenantId: number }
 
-/** Returns the notice that a topic contains for engines, or undefined if the topic does not concern webhooks. */
+/** Converts a topic to the notice for engines. Returns undefined if the topic does not concern webhooks. */
 export function noticeOf(topic: string | null): Notice | undefined {
   // A null topic means that notifications may have been missed.
   if (topic === null) return { what: 'changed', webhookId: null }

@@ -1,22 +1,22 @@
-/** The tuning of a delivering process: its concurrency limits, intervals and timeouts. */
+/** The tuning of a process that delivers messages: its concurrency limits, intervals and timeouts. */
 
 export interface Tuning {
-  /** The maximum number of messages under way that started within the last `slowAfterMs`. */
+  /** The maximum number of messages in flight that started within the last `slowAfterMs`. */
   quick: number
-  /** The maximum number of messages that have been under way for longer than `slowAfterMs`. */
+  /** The maximum number of messages that have been in flight for longer than `slowAfterMs`. */
   slow: number
   /** The time after which a message counts as slow, in milliseconds. */
   slowAfterMs: number
-  /** The maximum number of leased queues, not counting queues of slow receivers. */
+  /** The maximum number of leased queues. Queues of slow receivers do not count. */
   queues: number
   slowQueues: number
   /** Milliseconds between polls if no notification arrives. */
   pollMs: number
   heartbeatMs: number
-  /** How long an idle queue stays leased. `timeSliceMs` limits a busy queue while other queues wait. */
+  /** How long an idle queue stays leased. While other queues wait, `timeSliceMs` limits a busy queue. */
   idleTimeoutMs: number
   timeSliceMs: number
-  /** The time limit for recording results at shutdown. The same limit applies again to releasing queues. */
+  /** The time limit for recording results at shutdown. The release of the queues afterwards has the same limit. */
   flushTimeoutMs: number
 }
 

@@ -22,14 +22,14 @@ const anEntry = fc.record({
     .map((date) => date.toISOString()),
 })
 
-describe("a message's id", () => {
+describe('the ID of a webhook message', () => {
   test('depends only on the time and id of the journal entry', () => {
     const { id, created_at } = ENTRY
     expect(messageId(ENTRY)).toBe(messageId({ id, created_at }))
     expect(messageId(ENTRY)).toBe('msg_mwq8lds0_4f2')
   })
 
-  test('differs if the time or id of the journal entry differs', () => {
+  test('differs if the time or ID of the journal entry differs', () => {
     fc.assert(
       fc.property(anEntry, anEntry, (one, other) => {
         const isSame = one.id === other.id && one.created_at === other.created_at
@@ -62,7 +62,7 @@ describe("a message's id", () => {
   })
 })
 
-describe("a message's body", () => {
+describe('the body of a webhook message', () => {
   test('contains exactly the fields of the specification', () => {
     expect(JSON.parse(messageBody(ENTRY))).toEqual({
       type: 'user.blocked',
@@ -83,24 +83,24 @@ describe("a message's body", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (changes) => {
         const entry = { ...ENTRY, changes }
-        // Two reads of one row return equal but distinct objects.
+        // Two reads of the same row return equal but distinct objects.
         expect(messageBody(structuredClone(entry))).toBe(messageBody(entry))
       }),
     )
   })
 
-  test('leaves out fields that identify a person, such as the email address', () => {
+  test('lacks fields that identify a person, such as the email address', () => {
     const whole = { ...ENTRY, user_email: 'admin@clinic.test', ip: '192.0.2.1', user_agent: 'curl' }
     expect(messageBody(whole)).toBe(messageBody(ENTRY))
   })
 
-  test('contains only ids, without changes, for events about patients', () => {
+  test('contains only IDs, and no changes, for events about patients', () => {
     const entry = { ...ENTRY, action: 'patient.updated', resource_type: 'patient' }
     const { data } = JSON.parse(messageBody(entry))
     expect(data).toEqual({ entry_id: 5726, resource_type: 'patient', resource_id: '5', user_id: 3 })
   })
 
-  test('contains null as changes if the event changed nothing', () => {
+  test('contains null in the field `changes` if the event changed nothing', () => {
     const { data } = JSON.parse(messageBody({ ...ENTRY, changes: null }))
     expect(data).toHaveProperty('changes', null)
   })

@@ -1,4 +1,4 @@
-/** Builds the id and the body of an event's message from the journal entry alone (decisions §5). */
+/** Builds the id and the body of an event's message. Uses only the journal entry (decisions §5). */
 
 /** The fields of a journal entry from which a message is built. */
 export interface EventEntry {
@@ -13,7 +13,7 @@ export interface EventEntry {
 }
 
 /**
- * Returns the message id of an event, which is the same for all webhooks, attempts and replays. The id includes the
+ * Returns the message id of an event, which is the same for all webhooks, attempts and replays. The id contains the
  * time, because a restored database assigns the same entry ids again.
  */
 export function messageId(entry: Pick<EventEntry, 'id' | 'created_at'>): string {
@@ -45,8 +45,8 @@ export function messageBody(entry: EventEntry): string {
 }
 
 /**
- * Returns the field `data` of a message, which identifies users by id only. Names, addresses and user agents stay in
- * the audit log. Events about patients contain only ids, without the changes.
+ * Returns the field `data` of a message, which identifies users by id only. Names, addresses and user agents are only
+ * in the audit log. Events about patients contain only ids, and not the changes.
  */
 function dataOf(entry: EventEntry) {
   return {

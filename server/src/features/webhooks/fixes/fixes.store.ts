@@ -20,7 +20,7 @@ export async function listDisabled(tx: TenantTx): Promise<Disabled[]> {
   return rows
 }
 
-/** Returns whether a webhook is still deactivated because of failures although its receiver responds. */
+/** Returns whether a webhook is still deactivated because of failures, although its receiver responds again. */
 export async function answersAgain(tx: TenantTx, id: number): Promise<boolean> {
   const { rows } = await sql`
     select from webhooks w join webhook_queues q on q.webhook_id = w.id

@@ -1,4 +1,6 @@
-/** The fix that activates webhooks which were deactivated because of failures and whose receivers respond again. */
+/**
+ * The fix that activates webhooks again. They were deactivated because of failures, and their receivers respond again.
+ */
 import type { Finding, Fix } from '../../../platform/feature/fix.ts'
 import type { Enable } from '../registrations/registrations.service.ts'
 import { lockWebhook } from '../registrations/registrations.store.ts'

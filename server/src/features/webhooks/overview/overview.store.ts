@@ -11,11 +11,14 @@ export interface FailingWebhook {
   url: string
   disabled_reason: 'failing' | 'gone' | null
   since: string | null
-  /** The total number of failing webhooks, including those over the limit. */
+  /** The total number of failing webhooks, including those beyond the limit. */
   count: number
 }
 
-/** Returns webhooks that have failed since `before` or earlier, and webhooks that the service has deactivated. */
+/**
+ * Returns the webhooks that have been failing since `before` or longer, and the webhooks that the service has
+ * deactivated.
+ */
 export async function findFailing(
   tx: TenantTx,
   before: string,
@@ -38,7 +41,7 @@ export interface WebhookCounts {
   waiting: number
 }
 
-/** The count of waiting deliveries stops at this number, because counting reads every row. */
+/** The maximum count of pending deliveries. Counting stops there, because it reads every row. */
 export const MAX_WAITING = 1_000
 
 /** Counts the webhooks of a tenant, and its waiting deliveries up to 1,000. */
@@ -55,11 +58,11 @@ export async function countWebhookStates(tx: TenantTx): Promise<WebhookCounts> {
   return rows[0] as WebhookCounts
 }
 
-/** The maximum number of deliveries that all time steps together count. */
+/** The maximum number of deliveries to count in all time steps together. */
 const MAX_COUNTED = 9_600
-/** The number of deliveries that a time step always counts per webhook, before it estimates the rest. */
+/** The number of deliveries per webhook that are counted in each time step. The rest is estimated. */
 const MIN_COUNTED = 10
-/** With more webhooks than this, a time step is an hour, because each step searches an index once per webhook. */
+/** The number of webhooks above which a time step is an hour. Each step searches an index once per webhook. */
 const MANY_WEBHOOKS = 4
 
 export interface DeliveryStep {
@@ -72,7 +75,7 @@ export interface DeliveryStep {
  * Counts the deliveries of a tenant's events from `since` on, in time steps of a quarter of an hour or an hour. Journal
  * ids ascend with time, so the ids at the start of each step delimit its deliveries in the primary key. If a webhook
  * has too many deliveries in a step, the first ones are counted and the rest is estimated. The start times are computed
- * first, because row-level security keeps calculations out of index conditions.
+ * first, because under row-level security an index condition cannot contain a calculation.
  */
 export async function countDeliveries(
   tx: TenantTx & { tenantId: number },

@@ -9,7 +9,7 @@ import { countDeliveries, countWebhookStates, findFailing } from './overview.sto
 
 /** The maximum number of failing webhooks to list. */
 const MAX_NAMED = 3
-/** The minimum duration of failures to report. A receiver that has failed for less may only be restarting. */
+/** The minimum duration of failures to report. A receiver that has failed for a shorter time may only be restarting. */
 const PATIENCE_MS = MINUTE
 
 const REASONS = ['failing', 'deactivated', 'gone'] as const

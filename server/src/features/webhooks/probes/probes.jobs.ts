@@ -1,4 +1,7 @@
-/** Probes the receivers of deactivated webhooks, rarely and a few at a time, to find out whether they respond again. */
+/**
+ * Probes the receivers of deactivated webhooks, to find out whether they respond again. Probes them rarely, and a few
+ * at a time.
+ */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/hold.ts'
@@ -17,7 +20,7 @@ const AT_ONCE = 8
 /** The maximum number of probes in one run, so that the run ends before the next one even if no receiver responds. */
 const MOST = 240
 const APART_MS = 6 * HOUR
-/** The duration of failures after which a receiver is no longer probed. */
+/** How long a receiver may fail until it is no longer probed. */
 const FORGOTTEN_MS = 30 * DAY
 
 export interface ProbesDeps {
@@ -28,7 +31,7 @@ export interface ProbesDeps {
   probe: Probe
 }
 
-/** Probes receivers every hour, unless outgoing messages are paused. */
+/** Registers the job that probes receivers every hour. It does nothing while outgoing messages are paused. */
 export function probesReceivers(deps: ProbesDeps & { jobs: Jobs; hold: OutboundHold }): void {
   deps.jobs.schedule(PROBE, '13 * * * *')
   deps.jobs.work(PROBE, (_data, { signal }) => probeDisabled(deps, signal), {

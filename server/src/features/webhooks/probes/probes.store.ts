@@ -11,9 +11,9 @@ export interface Probed {
 /**
  * Claims up to `limit` webhooks that were deactivated because of failures, starting with those that were never probed.
  * Marks them as probed now, so that concurrent callers claim other webhooks.
- * @param before the latest time of the previous probe. Webhooks probed after it are skipped
- * @param failingSince the earliest start of the failures. Webhooks that have failed for longer are skipped, but
- *   webhooks with a new URL and no failures yet are included
+ * @param before the latest time of the previous probe. Webhooks that were probed later are skipped.
+ * @param failingSince the earliest start of the failures. Webhooks that have failed for longer are skipped. Webhooks
+ * with a new URL, which have no failures yet, are included.
  */
 export async function takeProbes(
   tx: TenantTx,
@@ -36,7 +36,7 @@ export async function takeProbes(
   return rows
 }
 
-/** Records the result of a probe, unless the queue was reset after the probe started. */
+/** Records the result of a probe. Records nothing if the queue was reset after the probe had started. */
 export async function noteProbe(
   tx: TenantTx,
   { id, askedAt, hasAnswered }: { id: number; askedAt: string; hasAnswered: boolean },

@@ -30,8 +30,8 @@ export function refineInput(
 }
 
 /**
- * Returns the error message for a malformed `whsec_` secret, or undefined if the secret is valid. A malformed secret
- * would sign with a different key than the receiver's library expects.
+ * Returns the error message for a malformed `whsec_` secret. Returns undefined if the secret is valid. A malformed
+ * secret would sign with another key than the receiver's library expects.
  */
 function faultOf(secret: string): string | undefined {
   if (isBadlyPasted(secret)) return BADLY_PASTED

@@ -30,7 +30,10 @@ export interface RegistrationsDeps {
   policy: TargetPolicy
   /** Queues a job that deletes a webhook's deliveries. The job starts after the transaction has committed. */
   deleteDeliveries(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
-  /** Queues a job that retries the webhook's waiting deliveries. @param webhook `at` is the current time, ISO 8601 */
+  /**
+   * Queues a job that retries the webhook's pending deliveries.
+   * @param webhook the webhook, with the current time in `at` (ISO 8601)
+   */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
@@ -41,8 +44,8 @@ export interface WebhookRegistrations {
   refine(input: Partial<NewWebhook>, refuse: Refuse): { url?: string }
   list(caller: Admin): Promise<Webhook[]>
   /**
-   * Registers a webhook. Returns its secret only if the service generated it. @throws Problem 409 over the tenant's
-   * limit
+   * Registers a webhook. Returns its secret only if the service generated it.
+   * @throws Problem 409 over the tenant's limit
    */
   register(caller: Admin, webhook: NewWebhook): Promise<RegisteredWebhook>
   update(caller: Admin, id: number, change: WebhookChange): Promise<Webhook>
@@ -58,7 +61,7 @@ const FIELDS = ['url', 'events', 'is_active', 'disabled_reason'] as const
 export function registrationsService(deps: RegistrationsDeps): WebhookRegistrations {
   const { db, clock, secrets, policy } = deps
 
-  /** Saves a changed webhook. Retries its waiting deliveries if its URL has changed or it was activated. */
+  /** Saves a changed webhook. If its URL has changed or it was activated, retries its pending deliveries. */
   async function become(
     tx: TenantTx,
     actor: Actor,
@@ -72,7 +75,7 @@ export function registrationsService(deps: RegistrationsDeps): WebhookRegistrati
     const { url, events, is_active, disabled_reason } = after
     if (isOther(before, after))
       await store.updateWebhook(tx, id, { url, events, is_active, disabled_reason })
-    // Resets the circuit, whose state concerns another receiver or the time before the deactivation.
+    // Resets the circuit breaker. Its state concerns another receiver, or the time before the deactivation.
     if (url !== before.url || (is_active && !before.is_active)) {
       const at = isoAt(clock)
       await resetCircuit(tx, id, at)
@@ -175,7 +178,7 @@ const isOther = (before: Webhook, after: Webhook) =>
 
 const distinct = (events: readonly string[]) => [...new Set(events)]
 
-/** Returns the changes for the journal, with only the origin of the URL, and without the secret. */
+/** Returns the changes for the journal. They contain only the origin of the URL, and no secret. */
 function shownChanges(before: Webhook | null, after: Webhook | null) {
   const changes = changesBetween<Webhook>(before, after, FIELDS)
   const shown = (side: Record<string, unknown> | null) =>

@@ -107,8 +107,8 @@ export interface Failing {
 }
 
 /**
- * Deactivates a webhook on behalf of the service. Returns false if the webhook has since got another URL, was activated
- * again, or has recovered. The failures then say nothing about its current receiver.
+ * Deactivates a webhook on behalf of the service. Returns false if the webhook has got another URL since, was activated
+ * again, or has recovered. The failures then do not concern its current receiver.
  */
 export async function deactivate(
   tx: TenantTx,

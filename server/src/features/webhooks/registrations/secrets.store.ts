@@ -10,7 +10,10 @@ export interface SealedSecret {
   expires_at: string | null
 }
 
-/** Returns the secrets that are valid at `now`: first the current secret, then replaced ones by latest expiry. */
+/**
+ * Returns the secrets that are valid at `now`: first the current secret, and then the replaced ones, latest expiry
+ * first.
+ */
 export function livingSecrets(
   tx: TenantTx,
   webhookId: number,

@@ -14,9 +14,9 @@ import { endLease, scheduleNow } from '../engine/queues.store.ts'
 import { signingKeyOf } from '../sending/signature.ts'
 import * as store from './secrets.store.ts'
 
-/** How long messages are still signed with a replaced secret as well (decisions §5). */
+/** How long a replaced secret still signs messages too (decisions §5). */
 const SIGNS_ALONG = DAY
-/** The maximum number of replaced secrets that still sign. Each one adds a signature to the header of every message. */
+/** The maximum number of replaced secrets that still sign. Each adds a signature to the header of every message. */
 const MAX_OLD = 9
 
 export const WEBHOOK_SECRETS: SealedTable = {
@@ -73,7 +73,8 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         await store.expireSecret(tx, current.id, isoAt(clock, SIGNS_ALONG))
       }
       const old = living.filter((_, index) => !same[index])
-      // A replaced secret that is set again becomes the current one. Its old row must not add a second signature.
+      // A replaced secret that is set again becomes the current secret. Its old row is deleted, so that it does not add
+      // a second signature.
       const spent = [...living.filter((_, index) => same[index]), ...old.slice(MAX_OLD)]
       if (spent.length > 0)
         await store.deleteSecrets(
@@ -85,7 +86,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
       const sealed_secret = keys.seal(secret, webhookSecretPlace(id))
       await store.insertSecret(tx, { id, tenant_id, webhook_id: webhook.id, sealed_secret })
       await endLease(tx, webhook.id)
-      // The queue was paused because no secret could be decrypted. Its waiting deliveries are sent now.
+      // Sends the pending deliveries now. The queue was paused because no secret could be decrypted.
       if (living.length > 0 && opened.every((key) => key === undefined))
         await scheduleNow(tx, webhook.id, isoAt(clock))
       return true

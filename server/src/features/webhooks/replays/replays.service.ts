@@ -49,13 +49,13 @@ export interface Replays {
   replay(caller: Admin, webhookId: number, span: ReplaySpan): Promise<Replay>
   find(caller: Admin, webhookId: number, id: number): Promise<Replay>
   /**
-   * Cancels a replay: stops queueing events, and removes the replay's waiting deliveries.
-   * @throws Problem 409 if the replay has ended and none of its deliveries is waiting
+   * Cancels a replay: stops queueing events, and removes the replay's pending deliveries.
+   * @throws Problem 409 if the replay has ended and none of its deliveries is pending
    */
   cancel(caller: Admin, webhookId: number, id: number): Promise<void>
   /** The source of replays in the list of long jobs. */
   readonly jobs: JobSource
-  /** Resumes replays and cancellations whose jobs have given up, and deletes old replays. */
+  /** Resumes replays and cancellations whose jobs have finally failed, and deletes old replays. */
   tidy(): Promise<void>
 }
 
@@ -69,7 +69,8 @@ interface CancelJob extends ReplayJob {
 }
 
 /**
- * The job that queues events. Each retry resumes where the job stopped, so an outage of a day only delays the replay.
+ * The job that queues events. Each retry resumes where the job has stopped, so an outage of a day only delays the
+ * replay.
  */
 const REPLAY = jobKind<ReplayJob>('webhooks.replay', {
   retries: 30,
@@ -107,7 +108,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
         ['body', 'since'],
         `since must not be before ${iso(earliest)}, because older events are not kept`,
       )
-    // The last millisecond of the period. A bare date includes the whole day.
+    // The last millisecond of the period. A date without a time includes the whole day.
     const end = until === undefined ? now : instantOf(until) + (isBareDate(until) ? DAY - 1 : 0)
     if (since !== undefined && until !== undefined && end < start)
       refuse(['body', 'until'], 'until must not be before since')
@@ -133,7 +134,8 @@ export function replaysService(deps: ReplaysDeps): Replays {
 
     replay: (caller, webhookId, { since, until }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        // Serialises concurrent requests, so that each request sees a replay that another one has started.
+        // Runs concurrent requests one after the other, so that each request sees a replay that another one has
+        // started.
         const { tenant_id } = orNotFound(await lockWebhook(tx, webhookId), 'webhook')
         const running = await store.findRunningReplay(tx, webhookId)
         if (running)
@@ -191,7 +193,7 @@ async function existing(tx: TenantTx, webhookId: number, id: number): Promise<Re
   return replay
 }
 
-/** Removes the waiting deliveries of a cancelled replay in batches. Exported for its test. */
+/** Removes the pending deliveries of a cancelled replay in batches. Exported for its test. */
 export async function cancelReplay(
   { db, clock }: Pick<ReplaysDeps, 'db' | 'clock'>,
   { id, tenant_id, webhook_id }: CancelJob,
@@ -200,7 +202,7 @@ export async function cancelReplay(
   await inBatches(signal, () =>
     db.inTenant(tenant_id, async (tx) => {
       const count = await store.withdrawReplay(tx, { id, webhook_id }, isoAt(clock), BATCH)
-      // The sending process may have fetched these deliveries in advance. The notification makes it discard them.
+      // The process that sends may have fetched these deliveries in advance. The notification makes it discard them.
       if (count > 0) tx.invalidate(`webhook:${webhook_id}`)
       return count === BATCH
     }),
@@ -218,7 +220,7 @@ export async function runReplay(
 ): Promise<void> {
   const replay = await db.inTenant(tenant_id, (tx) => store.lockRunning(tx, id))
   if (!replay) return
-  // Creates missing partitions. Days before the first webhook and expired days have no partitions.
+  // Creates missing partitions, because days before the first webhook and expired days have none.
   await ensureWebhookDays(db, replay.event_at)
   await inBatches(signal, () =>
     db.inTenant(tenant_id, (tx) => queueBatch(tx, replay, isoAt(clock))),
@@ -231,15 +233,15 @@ async function queueBatch(
   { id, webhook_id }: { id: number; webhook_id: number },
   now: string,
 ): Promise<boolean> {
-  // A deletion locks the webhook, its queue and then its replays. A batch that locked its replay and
-  // then waited for the queue would deadlock with the deletion, and block the fan-out of all tenants.
+  // Locks in the order of a deletion, which locks the webhook, its queue and then its replays. In another order, a
+  // batch could deadlock with the deletion, and block the fan-out of all tenants.
   if (!(await keepWebhook(tx, webhook_id))) return false
   const replay = await store.lockRunning(tx, id)
   if (!replay) return false
   const entries = await store.readEntries(tx, replay, BATCH)
   const events = entries.filter(({ action }) => isWanted(replay.events, action))
   if (events.length > 0) {
-    // Locks the queue before the deliveries. All code that locks both uses this order, to avoid deadlocks.
+    // Locks the queue before the deliveries. All code that locks both must use this order, to avoid deadlocks.
     await scheduleQueue(tx, replay.webhook_id, now)
     await store.queueEvents(tx, replay, events, now)
     notifyDue(tx, [replay.webhook_id])

@@ -13,7 +13,7 @@ export interface RunningReplay {
   tenant_id: number
   webhook_id: number
   until: string
-  /** The time of the last journal entry that was handled. Initially the start of the period. */
+  /** The time of the last journal entry that was handled. Before the first one, the start of the period. */
   event_at: string
   entry_id: number
   found: number
@@ -123,7 +123,7 @@ export function listRunning(tx: TenantTx): Promise<{ id: number; tenant_id: numb
     .execute()
 }
 
-/** Returns the cancelled replays of all tenants that still have waiting deliveries. */
+/** Returns the cancelled replays of all tenants that still have pending deliveries. */
 export async function listUnswept(
   tx: TenantTx,
 ): Promise<{ id: number; tenant_id: number; webhook_id: number }[]> {
@@ -162,7 +162,7 @@ export function lockRunning(tx: TenantTx, id: number): Promise<RunningReplay | u
     .executeTakeFirst()
 }
 
-/** Locks the replay until the transaction ends. Waits for a batch of the replay that is being queued. */
+/** Locks the replay until the transaction ends. If a batch of the replay is being queued, waits for it. */
 export async function lockReplay(tx: TenantTx, id: number): Promise<void> {
   await tx.db
     .selectFrom('webhook_replays')
@@ -174,8 +174,8 @@ export async function lockReplay(tx: TenantTx, id: number): Promise<void> {
 }
 
 /**
- * Updates a replay. Call it only once per transaction. A second update would check the row's foreign key, and deadlock
- * with a transaction that deletes the webhook.
+ * Updates a replay. Call this only once per transaction. A second update would check the row's foreign key, and could
+ * deadlock with a transaction that deletes the webhook.
  */
 export async function advanceReplay(
   tx: TenantTx,
@@ -197,8 +197,8 @@ export async function advanceReplay(
 }
 
 /**
- * Deletes replays created before `iso`, because their deliveries are no longer stored. Replays of that age that are
- * still running are marked as failed instead.
+ * Deletes replays that were created before `iso`, because their deliveries are no longer stored. Replays of that age
+ * that are still running are marked as failed instead.
  */
 export async function forgetReplays(tx: TenantTx, iso: string, now: string): Promise<void> {
   await tx.db
@@ -214,7 +214,7 @@ export async function forgetReplays(tx: TenantTx, iso: string, now: string): Pro
     .execute()
 }
 
-/** Returns the next journal entries of the replay's period, up to `limit`, without entries that only record access. */
+/** Returns the next journal entries of the replay's period, up to `limit`. Omits entries that only record access. */
 export function readEntries(
   tx: TenantTx,
   { event_at, entry_id, until }: RunningReplay,
@@ -227,7 +227,7 @@ export function readEntries(
       .where('tenant_id', '=', tx.tenantId)
       .where(sql<boolean>`not is_access`)
       .where(sql<boolean>`(created_at, id) > (${event_at}::timestamptz, ${entry_id}::bigint)`)
-      // Repeats the condition on the time, so that PostgreSQL prunes partitions.
+      // Repeats the condition on the time, so that PostgreSQL reads only the matching partitions.
       .where('created_at', '>=', event_at)
       .where('created_at', '<=', until)
       .orderBy('created_at')
@@ -238,9 +238,9 @@ export function readEntries(
 }
 
 /**
- * Queues events that have no delivery yet. Makes finished deliveries due again, and waiting deliveries due now.
- * Deliveries that already wait do not become part of the replay, because cancelling it must not remove them. Waiting
- * deliveries of an earlier replay do become part of it.
+ * Queues events that have no delivery yet. Makes finished deliveries due again, and pending deliveries due now. A
+ * delivery that is already pending does not become part of the replay, because cancelling the replay must not remove
+ * it. The pending deliveries of an earlier replay do become part of it.
  */
 export async function queueEvents(
   tx: TenantTx,
@@ -265,8 +265,8 @@ export async function queueEvents(
 }
 
 /**
- * Removes up to `limit` waiting deliveries of a replay. Deletes deliveries without attempts, and restores the earlier
- * state of the others. Returns how many deliveries were removed or restored.
+ * Removes up to `limit` pending deliveries of a replay. Deletes deliveries without attempts, and restores the earlier
+ * state of the others. Returns how many deliveries were deleted or restored.
  */
 export async function withdrawReplay(
   tx: TenantTx,

@@ -42,7 +42,10 @@ export type SendMessage = (
   signal?: AbortSignal,
 ) => Promise<Attempt>
 
-/** Creates the function that sends messages. @param deps `version` is the service's version, for the `user-agent` */
+/**
+ * Creates the function that sends messages.
+ * @param deps the dependencies. `version` is the service's version, for the `user-agent` header.
+ */
 export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): SendMessage {
   const { outbound, clock } = deps
   const agent = `Wardkeep/${deps.version}`
@@ -61,7 +64,7 @@ export function sender(deps: { outbound: Outbound; clock: Clock; version: string
   return async ({ url, keys }, entry, signal) => {
     const startedAt = clock.now()
     const { id, body } = messageOf(entry)
-    // Receivers reject old signatures, so every attempt has its own timestamp and signature.
+    // Creates a new timestamp and signature for each attempt, because receivers reject old signatures.
     const timestamp = Math.floor(startedAt / 1000)
     const exchange = await outbound.post({
       url,

@@ -10,7 +10,7 @@ const SIGNATURE = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='
 const key = (secret: string) => signingKeyOf(secret) as Buffer
 const base64 = (bytes: number) => Buffer.alloc(bytes, 0xfb).toString('base64')
 
-describe('a signature', () => {
+describe('the signature of a webhook message', () => {
   test('matches the reference test vector', () => {
     expect(signatureOf([key(SECRET)], ...MESSAGE)).toBe(SIGNATURE)
   })
@@ -43,7 +43,7 @@ describe('a signature', () => {
   })
 })
 
-describe('a secret', () => {
+describe('a webhook secret', () => {
   test('has 32 random bytes if the service generates it', () => {
     const [one, other] = [newWebhookSecret(), newWebhookSecret()]
     expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)

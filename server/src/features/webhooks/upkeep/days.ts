@@ -12,7 +12,10 @@ export function ensureWebhookDays(db: Scopes, from: string | null = null): Promi
   return db.acrossTenants((tx) => store.ensureDays(tx, from, 2))
 }
 
-/** Creates partitions ahead of time on every node (idempotent). Startup waits only for those of today and tomorrow. */
+/**
+ * Creates partitions ahead of time on every node (idempotent). Startup waits only for the partitions of today and
+ * tomorrow.
+ */
 export const daysUpkeep = (db: Scopes): Upkeep[] => [
   {
     what: 'creation of delivery partitions for today and tomorrow',

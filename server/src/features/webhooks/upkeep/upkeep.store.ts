@@ -4,7 +4,7 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import { isServed } from '../engine/claims.store.ts'
 import '../webhooks.table.ts'
 
-/** Creates missing partitions from `from` or today until `ahead` days from now. Returns how many were created. */
+/** Creates missing partitions from `from` (or today) until `ahead` days from now. Returns how many were created. */
 export async function ensureDays(
   tx: TenantTx,
   from: string | null,
@@ -25,9 +25,12 @@ export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   return rows.map((row) => row.day)
 }
 
-/** Returns whether an active webhook of a served tenant still has pending deliveries of the day. */
+/**
+ * Returns whether pending deliveries of the day are still needed, because they belong to an active webhook of a served
+ * tenant.
+ */
 export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
-  // Searches by active webhook, because inactive webhooks may have millions of pending deliveries.
+  // Searches by active webhook. Inactive webhooks may have millions of pending deliveries.
   const { rows } = await sql`
     select from webhooks w join tenants t on t.id = w.tenant_id and ${isServed}
     where w.is_active and exists (
@@ -42,8 +45,8 @@ export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
 
 /**
  * Locks the deliveries table until the transaction ends. Fails if the lock is not available within two seconds.
- * Dropping a partition needs this lock anyway. Locking before the check keeps the partition unchanged until it is
- * dropped.
+ * Dropping a partition needs this lock in any case. Because the lock is taken before the check, the partition cannot
+ * change until it is dropped.
  */
 export async function lockDeliveries(tx: TenantTx): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(tx.db)
@@ -71,12 +74,12 @@ export async function deleteSecretsExpiredBefore(
   return Number(result.numDeletedRows)
 }
 
-/** The tolerated difference between the clocks of nodes. If in doubt, a delivery is retried. */
+/** The tolerated difference between the clocks of nodes. Within this difference, a delivery is retried. */
 const CLOCKS_DIFFER = '1 minute'
 
 /**
- * Makes up to `limit` waiting deliveries of a webhook due now. Returns how many. Skips deliveries that were tried after
- * the request at `since`. Also skips deliveries that are already due, because an attempt may be under way.
+ * Makes up to `limit` pending deliveries of a webhook due now. Returns how many. Skips deliveries that were attempted
+ * after the request at `since`. Also skips deliveries that are already due, because an attempt may be running.
  */
 export async function retryDeliveriesNow(
   tx: TenantTx,
@@ -137,8 +140,8 @@ export async function findAnyWebhook(tx: TenantTx, tenantId: number): Promise<nu
 
 /**
  * Returns the id of a webhook of the tenant that has rows in the table, or undefined. No index contains the tenant, but
- * all rows of a webhook belong to one tenant. The query therefore reads only the first row of each webhook, and skips
- * along the index to the next webhook.
+ * all rows of a webhook belong to the same tenant. The query therefore reads only the first row of each webhook in the
+ * index, and then continues with the next webhook.
  */
 async function findLeftOver(
   tx: TenantTx,
@@ -157,7 +160,7 @@ async function findLeftOver(
   return rows[0]?.id
 }
 
-/** Deletes a webhook of a deleted tenant. At this point, no other operation can see the webhook. */
+/** Deletes a webhook of a deleted tenant. No other operation can see the webhook at this point. */
 export async function deleteOfDeleted(tx: TenantTx, tenantId: number, id: number): Promise<void> {
   await tx.db
     .deleteFrom('webhooks')
@@ -166,7 +169,10 @@ export async function deleteOfDeleted(tx: TenantTx, tenantId: number, id: number
     .execute()
 }
 
-/** Makes unleased queues due now whose deliveries have been due since `late` or earlier. Returns their webhook ids. */
+/**
+ * Makes queues without a lease due now if their deliveries have been due since `late` or longer. Returns the ids of
+ * their webhooks.
+ */
 export async function rescheduleQueues(
   tx: TenantTx,
   { now, late }: { now: string; late: string },

@@ -4,7 +4,7 @@ export type ContentEncoding = 'br' | 'gzip' | 'identity'
 
 const PREFERRED: readonly ContentEncoding[] = ['br', 'gzip']
 
-/** Returns the encoding with the smallest output that is available and that the client accepts. */
+/** Returns the encoding that is available, that the client accepts, and whose output is smallest. */
 export function chooseEncoding(
   header: string | undefined,
   available: { has(encoding: ContentEncoding): boolean },
@@ -15,7 +15,7 @@ export function chooseEncoding(
   return PREFERRED.find((encoding) => available.has(encoding) && accepts(encoding)) ?? 'identity'
 }
 
-/** Returns a list element such as `gzip;q=0.5` as its coding and weight. The weight is 1 unless specified. */
+/** Parses a list element such as `gzip;q=0.5`. Returns its coding and weight. The default weight is 1. */
 function weightOf(element: string): [coding: string, weight: number] {
   const [coding = '', ...parameters] = element.split(';').map((part) => part.trim())
   const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)

@@ -11,7 +11,7 @@ import { type ConsoleFile, type ConsoleFiles, readConsole } from './files.ts'
 const CONTENT_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** The names of files in `assets/` contain a hash of their content, so browsers may cache them forever. */
+/** The caching of files in `assets/`. Their names contain a hash of the content, so browsers may cache them forever. */
 const CACHED_FOR_GOOD = 'public, max-age=31536000, immutable'
 const REVALIDATED = 'no-cache'
 

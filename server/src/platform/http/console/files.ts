@@ -23,7 +23,7 @@ const VARIANTS: Readonly<Record<Exclude<ContentEncoding, 'identity'>, string>> =
 
 export interface ConsoleFile {
   type: string
-  /** A weak entity tag, because all encodings of the file share it. */
+  /** A weak entity tag. It is weak because all encodings of the file have the same tag. */
   etag: string
   bodies: ReadonlyMap<ContentEncoding, Buffer>
 }
@@ -88,7 +88,7 @@ const consoleFile = (type: string, content: Buffer): ConsoleFile => ({
   bodies: new Map([['identity', content]]),
 })
 
-/** Adds the prefix to the URLs in index.html. The other files refer to each other with relative URLs. */
+/** Adds the prefix to the URLs in index.html. The other files use relative URLs. */
 function withPrefix(html: Buffer, prefix: string): Buffer {
   const escaped = prefix.replaceAll('&', '&amp;')
   const text = html

@@ -55,7 +55,7 @@ const alive = operation({
 })
 const self = openapiOperation([change, remove, alive], { version: '1.2.3' })
 
-// Typed as any, because the tests read the document as a client would.
+// Has the type any, because the tests read the document as a client would.
 const document: any = openApiDocument([change, remove, alive], { version: '1.2.3' })
 
 /** Resolves a `$ref` in the document. Returns any other value unchanged. */
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('lists the codes of each refusal once for all operations that share them', () => {
+  test('lists the error codes of each response once for all operations that share them', () => {
     const { put, delete: removed } = document.paths['/wards/{ward_id}']
     expect(put.responses[401]).toEqual(removed.responses[401])
     const { content } = referred(put.responses[409])
@@ -108,7 +108,7 @@ describe('the OpenAPI document', () => {
     expect(document.components.schemas.Ward.properties.head.type).toEqual(['integer', 'null'])
   })
 
-  test('omits the internal schema keywords', () => {
+  test('omits schema keywords that only the service uses', () => {
     const keys: string[] = []
     JSON.stringify(document, (key, value) => {
       keys.push(key)
@@ -117,7 +117,7 @@ describe('the OpenAPI document', () => {
     for (const own of ['trim', 'freeForm', '$id']) expect(keys).not.toContain(own)
   })
 
-  test('contains no reference that does not resolve', () => {
+  test('contains no broken reference', () => {
     for (const [, path = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g))
       expect(path.split('/').reduce((at: any, step) => at?.[step], document)).toBeDefined()
   })
@@ -138,13 +138,13 @@ describe('the OpenAPI document', () => {
     ])
   })
 
-  describe('request and response bodies', () => {
+  describe('the schemas of request and response bodies', () => {
     const defaulted = { hard: Type.Boolean({ default: false }), name: WardName }
     const Search = Type.Object(defaulted, { $id: 'Search' })
     const Bed = Type.Object(defaulted, { $id: 'Bed' })
     const body = Type.Object({
       ...defaulted,
-      // A property named `required`, to be distinguished from the JSON Schema keyword.
+      // A property with the name `required`, which must not be confused with the JSON Schema keyword.
       required: Type.Array(Type.Object(defaulted)),
       only_defaults: Type.Object({ hard: Type.Boolean({ default: false }) }),
       search: Search,
@@ -155,7 +155,7 @@ describe('the OpenAPI document', () => {
     const { properties, required } =
       paths[search.path].put.requestBody.content['application/json'].schema
 
-    test('does not require request fields that have a default, at any depth', () => {
+    test('do not require request fields that have a default, at any depth', () => {
       expect(required).toEqual(['name', 'required', 'only_defaults', 'search', 'bed'])
       expect(properties.required.items.required).toEqual(['name'])
       expect(properties.required.items.properties.hard).toEqual({ type: 'boolean', default: false })
@@ -163,12 +163,12 @@ describe('the OpenAPI document', () => {
       expect(components.schemas.Search.required).toEqual(['name'])
     })
 
-    test('marks response fields with defaults as required, because they are always present', () => {
+    test('require response fields that have a default, because responses always contain them', () => {
       expect(components.schemas.Bed.required).toEqual(['hard', 'name'])
     })
   })
 
-  test('uses a relative server URL, so that a proxy may add a prefix', () => {
+  test('uses a relative server URL, so that it works behind a proxy with a path prefix', () => {
     const [{ url }] = document.servers
     const server = new URL(url, 'https://clinic.example/app/openapi.json')
     expect(server.href).toBe('https://clinic.example/app/')
@@ -194,7 +194,7 @@ describe('the OpenAPI document', () => {
   })
 })
 
-test('includes the operation that returns the document', async () => {
+test('the OpenAPI document includes the operation that returns the document', async () => {
   const answered = (await self.handle({} as never)) as JsonBytes<unknown>
   const document = JSON.parse(answered.for(undefined).bytes.toString())
   expect(Object.keys(document.paths)).toContain('/openapi.json')

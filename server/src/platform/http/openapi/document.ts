@@ -16,7 +16,7 @@ import { type Json, publish, whatMustBeSent } from './schemas.ts'
 
 type ShowSchema = (schema: TSchema) => unknown
 
-/** Named schemas of requests and of responses. If both use a schema, the document shows its response form. */
+/** The named schemas of requests and of responses. If both use a schema, the document contains its response form. */
 interface Named {
   sent: Json
   answered: Json
@@ -72,7 +72,7 @@ export function openApiDocument(
       description: 'Multi-tenant administration, accounts and webhooks for clinical software.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    // Relative to the URL of the document, so it also works behind a proxy that adds a prefix.
+    // The URL is relative to the document, so that it also works behind a proxy that adds a prefix.
     servers: [{ url: '.', description: 'This service' }],
     tags: tags.map((name) => ({ name, description: TAGS[name] })),
     paths: inOrder(paths),

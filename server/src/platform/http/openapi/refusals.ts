@@ -63,7 +63,7 @@ export function refusalOf(
   return { $ref: `#/components/responses/${name}` }
 }
 
-/** Returns the name of a response in `known`. Appends a number if a different response already has the plain name. */
+/** Returns the name of a response in `known`. If another response already has the plain name, appends a number. */
 function nameOf(plain: string, response: Json, known: Json): string {
   for (let nth = 1; ; nth++) {
     const name = nth === 1 ? plain : `${plain}-${nth}`

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 /** A JSON object of the document. */
 export type Json = Record<string, unknown>
 
-/** Internal schema keywords, which mean nothing to readers of the document. */
+/** Internal schema keywords. They have no meaning for readers of the document. */
 const INTERNAL = new Set([
   'trim',
   'unquoted',
@@ -25,7 +25,7 @@ interface Fields {
 /** Returns the schema of a request. Fields with a default are not required. */
 export function whatMustBeSent(schema: object): Fields {
   const { properties, required, ...others } = schema as Fields
-  // In a `properties` object, these keys are names of properties instead of keywords.
+  // Skips a `properties` object, in which these keys are names of properties and not keywords.
   if (!properties || !Array.isArray(required)) return schema
   const asked = required.filter((name) => !('default' in (properties[name] ?? {})))
   return { ...others, ...(asked.length > 0 ? { required: asked } : {}), properties }

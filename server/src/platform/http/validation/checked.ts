@@ -1,20 +1,25 @@
-/** Adds limits to input schemas, so that hostile input cannot cause unbounded work. */
+/** Adds limits to input schemas, so that the work for hostile input is bounded. */
 
 import { patternSentence } from '../../../lib/patterns.ts'
 
 type Json = Record<string, unknown>
 
-/** Schema keywords that are refused, because text or lists inside them would escape the added limits. */
+/**
+ * Schema keywords that input schemas must not contain, because the limits would not apply to text or lists inside them.
+ */
 const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefixItems']
 
 /**
- * Adds limits to all levels of an input schema: text must be storable, and a list that is too long yields one issue
- * without reading its items.
- * @throws Error at startup for a schema with unbounded cost or a pattern without an error message
+ * Adds limits to all levels of an input schema. Text must be storable. A list that is too long yields a single issue,
+ * and its items are not read.
+ * @throws Error at startup for a schema with unbounded cost, or for a pattern without an error message
  */
 export function checkedSchema(schema: Json): Json {
   const unknown = UNKNOWN.find((keyword) => keyword in schema)
-  if (unknown) throw new Error(`${unknown} in the schema of an input is not checked for text`)
+  if (unknown)
+    throw new Error(
+      `the schema of an input must not contain ${unknown}, because text inside it is not checked`,
+    )
   if (typeof schema.pattern === 'string') patternSentence(schema.pattern)
   const isOpen = schema.type === 'object' && !schema.properties
   if (isOpen && !schema.freeForm) throw new Error('an open object in an input needs freeForm')
@@ -27,7 +32,7 @@ export function checkedSchema(schema: Json): Json {
   }
 }
 
-/** Returns true for free text. Enumerated words need no check, because they are always storable. */
+/** Returns true for free text. Enumerated words need no check, because they can always be stored. */
 const isText = ({ type, enum: words }: Json) => !words && [type].flat().includes('string')
 
 function checkedProperties({ properties, freeForm }: Json): Json {
@@ -38,7 +43,7 @@ function checkedProperties({ properties, freeForm }: Json): Json {
         checkedSchema(inner),
       ]),
     ),
-    // Removes unknown fields, so that no later code receives them.
+    // Removes unknown fields, so that no other code receives them.
     ...(freeForm ? {} : { additionalProperties: false }),
   }
 }

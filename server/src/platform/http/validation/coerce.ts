@@ -12,7 +12,7 @@ const FALSE = new Set(['false', '0', 'no', 'off', 'f', 'n'])
 
 /**
  * Converts each value whose text matches the type in the schema. Leaves other values as text, which the validator then
- * rejects. A repeated parameter becomes a list if the schema expects one; otherwise its last value is used. Changes
+ * rejects. A repeated parameter becomes a list if the schema expects a list. Otherwise its last value is used. Changes
  * `input` in place.
  */
 export function coerceText(

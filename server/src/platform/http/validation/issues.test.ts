@@ -11,18 +11,18 @@ const error = (keyword: string, params: object, instancePath = ''): ErrorObject 
   message: 'must be otherwise',
 })
 
-test('appends the name of a missing field to the path', () => {
+test('the issue of a missing field has the field name at the end of its path', () => {
   expect(toIssues([error('required', { missingProperty: 'b' }, '/a/0')], 'body')).toEqual([
     { loc: ['body', 'a', '0', 'b'], type: 'missing', msg: 'Field required' },
   ])
 })
 
-test('unescapes slashes and tildes in field names', () => {
+test('the path of an issue contains slashes and tildes unescaped', () => {
   const [issue] = toIssues([error('type', { type: 'string' }, '/a~1b/c~0d/~01')], 'query')
   expect(issue?.loc).toEqual(['query', 'a/b', 'c~d', '~1'])
 })
 
-test('reports a wrong type outside the body as a parsing error', () => {
+test('a value of the wrong type outside the body gets a parsing issue', () => {
   const type = (part: 'body' | 'query' | 'path' | 'header', wanted: string | string[]) =>
     toIssues([error('type', { type: wanted }, '/x')], part)[0]?.type
   expect(type('body', 'integer')).toBe('int_type')
@@ -34,7 +34,7 @@ test('reports a wrong type outside the body as a parsing error', () => {
   expect(type('body', ['null', 'boolean'])).toBe('bool_type')
 })
 
-test('reports the permitted number of items for a list of the wrong length', () => {
+test('a list of the wrong length gets an issue with the permitted number of items', () => {
   const issues = [error('minItems', { limit: 1 }, '/x'), error('maxItems', { limit: 100 }, '/x')]
   expect(toIssues(issues, 'body')).toEqual([
     {
@@ -50,7 +50,7 @@ test('reports the permitted number of items for a list of the wrong length', () 
   ])
 })
 
-test('reports errors of unknown keywords as value errors', () => {
+test('an error of an unknown schema keyword becomes a value_error issue', () => {
   for (const [keyword, params] of [
     ['uniqueItems', {}],
     ['freeForm', {}],
@@ -62,7 +62,7 @@ test('reports errors of unknown keywords as value errors', () => {
     ])
 })
 
-test('returns one issue per validator error', () => {
+test('each error of the validator becomes one issue', () => {
   const errors = ['a', 'b', 'a'].map((name) => error('required', { missingProperty: name }))
   expect(toIssues(errors, 'body')).toHaveLength(3)
   expect(toIssues([], 'body')).toEqual([])

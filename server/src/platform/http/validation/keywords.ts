@@ -1,4 +1,4 @@
-/** Validator keywords that JSON Schema lacks, and the formats of text. */
+/** Validator keywords that JSON Schema does not have, and the formats of text. */
 import { Ajv } from 'ajv'
 import type { DataValidationCxt, SchemaValidateFunction } from 'ajv/dist/types/index.js'
 import addFormats from 'ajv-formats'
@@ -7,8 +7,8 @@ import { withoutDirections, withoutQuotes } from '../../../lib/pasted.ts'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
 /**
- * Maximum depth and size of a free-form object. The size is that of its JSON with numbers written in plain digits,
- * because each read returns the object in that form. PostgreSQL adds only a space after each comma and colon.
+ * Maximum depth and size of a free-form object. The size is the length of its JSON with numbers in plain digits,
+ * because each read returns the object in this form. PostgreSQL adds only a space after each comma and colon.
  */
 const FREE_FORM_DEPTH = 32
 const FREE_FORM_BYTES = 64 * 1024
@@ -24,7 +24,7 @@ const EARLIEST = Date.parse('0001-01-01T00:00:00Z')
 export function isDateOrTime(text: string): boolean {
   if (!DATE.test(text) && !DATE_TIME.test(text)) return false
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
-  // Date turns 30 February into a day in March, so the text would differ.
+  // Date converts 30 February to a day in March, so its text would differ from the input.
   if (!(day.getTime() >= EARLIEST) || day.toISOString().slice(0, 10) !== text.slice(0, 10))
     return false
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
@@ -42,10 +42,10 @@ export function makeAjv(): Ajv {
     strict: false,
     allowUnionTypes: true,
   })
-  // ajv-formats is a CommonJS module, and its types hide that the import is the function itself.
+  // ajv-formats is a CommonJS module. Its types do not show that the import is the function itself.
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   ajv.addFormat('date-or-time', isDateOrTime)
-  // Parses URLs as browsers do. ajv-formats follows RFC 3986, which rejects "bücher.example".
+  // Parses URLs as browsers do. ajv-formats would follow RFC 3986, which does not allow "bücher.example".
   ajv.addFormat('idn-email', isInternationalEmail)
   ajv.addFormat('uri', (text: string) => URL.canParse(text))
   addChange(ajv, 'trim', (text) => text.replaceAll(/\t+/g, ' ').trim().normalize('NFC'))
@@ -61,7 +61,8 @@ export function makeAjv(): Ajv {
     keyword: 'eachOf',
     type: 'array',
     error: { message: 'the list must contain known values only, each at most once' },
-    // Reports one issue for the whole list. One per item would make the response longer than the request.
+    // Reports a single issue for the whole list. With one issue per item, the response could be longer than the
+    // request.
     validate: (words: string[], value: unknown[]) =>
       value.length <= words.length &&
       new Set(value).size === value.length &&
@@ -77,7 +78,7 @@ export function makeAjv(): Ajv {
   return ajv
 }
 
-/** Adds a keyword that changes a string in place. The change runs before the length is checked. */
+/** Adds a keyword that changes a string in place. The change runs before the length of the string is checked. */
 function addChange(ajv: Ajv, keyword: string, change: (text: string) => string): void {
   ajv.addKeyword({
     keyword,

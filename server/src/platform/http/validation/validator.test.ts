@@ -21,7 +21,7 @@ const tooDeep = (levels: number) => {
   return value
 }
 
-describe('issues of invalid values', () => {
+describe('an invalid value', () => {
   test.each<[string, TSchema, unknown, string, string | RegExp]>([
     ['text', Type.String(), 1, 'string_type', 'Input should be a valid string'],
     ['an integer', Type.Integer(), '1', 'int_type', 'Input should be a valid integer'],
@@ -84,7 +84,7 @@ describe('issues of invalid values', () => {
     ['a lone surrogate', Type.String(), '\ud800', 'value_error', /^Value error, /],
     ['too large a settings object', FreeForm, { a: 'x'.repeat(65_536) }, 'value_error', /64 KiB/],
     ['too deep a settings object', FreeForm, tooDeep(33), 'value_error', /32 levels/],
-  ])('reports the expected issue: %s', (_, schema, value, type, msg) => {
+  ])('is reported with the expected issue: %s', (_, schema, value, type, msg) => {
     const [saidType, saidMsg] = issueOf(schema, value)
     expect(saidType).toBe(type)
     if (typeof msg === 'string') expect(saidMsg).toBe(msg)
@@ -98,10 +98,13 @@ describe('issues of invalid values', () => {
     [Type.Boolean(), 'x', 'bool_parsing'],
     [Id, '0', 'greater_than_equal'],
     [Id, '9007199254740992', 'less_than_equal'],
-  ])('%# reports query text of the wrong type', (schema, text, type) => {
-    expect(issueOf(schema, text, 'query')[0]).toBe(type)
-    expect(issueOf(schema, text, 'path')[0]).toBe(type)
-  })
+  ])(
+    'that is query text of the wrong type gets a parsing issue (case %#)',
+    (schema, text, type) => {
+      expect(issueOf(schema, text, 'query')[0]).toBe(type)
+      expect(issueOf(schema, text, 'path')[0]).toBe(type)
+    },
+  )
 })
 
 describe('input validation', () => {
@@ -128,7 +131,7 @@ describe('input validation', () => {
     for (const { loc } of issues) for (const step of loc) expect(step).toBeTypeOf('string')
   })
 
-  test('fills in defaults, trims text and omits undeclared fields', () => {
+  test('fills in defaults, trims text and removes undeclared fields', () => {
     const value: Record<string, unknown> = {
       name: '  Ada  ',
       role: 'nurse',
@@ -157,7 +160,7 @@ describe('input validation', () => {
     expect(most({ it: '👩🏥x' }).issues).toHaveLength(1)
   })
 
-  test('accepts a free-form object up to its limits', () => {
+  test('accepts a free-form object up to the limits of its size and depth', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
     expect(free({ it: {} }).issues).toEqual([])
     expect(free({ it: tooDeep(32) }).issues).toEqual([])
@@ -169,17 +172,20 @@ describe('input validation', () => {
     ['5e-324', 5e-324, 326],
     ['-1.5e-7', -1.5e-7, 11],
     ['1', 1, 1],
-  ])('measures numbers in free-form objects by their plain digits: %s', (_, number, digits) => {
-    const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
-    // All numbers but the last have a comma, and `{"a":[` and `]}` enclose them.
-    const most = Math.floor((65_536 - 7) / (digits + 1))
-    const of = (count: number) => free({ it: { a: Array(count).fill(number) } }).issues
-    expect(of(most)).toEqual([])
-    expect(of(most + 1)).toMatchObject([{ loc: ['body', 'it'], type: 'value_error' }])
-    expect(of(most + 1)[0]?.msg).toMatch(/64 KiB/)
-  })
+  ])(
+    'counts a number in a free-form object by its digits without an exponent: %s',
+    (_, number, digits) => {
+      const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
+      // Each number except the last is followed by a comma, and `{"a":[` and `]}` enclose all of them.
+      const most = Math.floor((65_536 - 7) / (digits + 1))
+      const of = (count: number) => free({ it: { a: Array(count).fill(number) } }).issues
+      expect(of(most)).toEqual([])
+      expect(of(most + 1)).toMatchObject([{ loc: ['body', 'it'], type: 'value_error' }])
+      expect(of(most + 1)[0]?.msg).toMatch(/64 KiB/)
+    },
+  )
 
-  test('reports the path of every text in a free-form object that cannot be stored', () => {
+  test('reports the path of every text in a free-form object that PostgreSQL cannot store', () => {
     const free = compileCheck(Type.Object({ it: FreeForm }), 'body')
     const { issues } = free({ it: { a: ['ok', '\0'], '\ud800': 1 } })
     expect(issues).toEqual(
@@ -194,7 +200,7 @@ describe('input validation', () => {
     )
   })
 
-  test('reports only one issue for a text that cannot be stored', () => {
+  test('reports only one issue for a text that PostgreSQL cannot store', () => {
     const name = compileCheck(Type.Object({ it: Name }), 'body')
     expect(name({ it: '\0'.repeat(201) }).issues).toMatchObject([{ type: 'value_error' }])
   })
@@ -229,7 +235,7 @@ describe('dates and times', () => {
   })
 })
 
-test('treats a tab in a name as a space', () => {
+test('input validation replaces a tab in a name with a space', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: '\tAnna\tLopez\t\tRuiz ' })).toEqual({
     value: { name: 'Anna Lopez Ruiz' },
@@ -237,7 +243,7 @@ test('treats a tab in a name as a space', () => {
   })
 })
 
-test('explains why invisible characters in a name are rejected', () => {
+test('input validation explains why invisible characters in a name are rejected', () => {
   const check = compileCheck(Type.Object({ name: Name }), 'body')
   expect(check({ name: 'Anna\u202eLopez' }).issues).toMatchObject([
     {
@@ -247,7 +253,7 @@ test('explains why invisible characters in a name are rejected', () => {
   ])
 })
 
-test('rejects a pattern without an error message at startup', () => {
+test('input validation stops startup if a pattern has no error message', () => {
   expect(() =>
     compileCheck(Type.Object({ name: Type.String({ pattern: '^b$' }) }), 'body'),
   ).toThrow('has no sentence')

@@ -43,7 +43,7 @@ export function compileCheck(
   }
 }
 
-/** Returns only the declared fields of an object. Never reads the others, however many there are. */
+/** Returns only the declared fields of an object. Never reads other fields, however many there are. */
 function pick(given: unknown, names: readonly string[]): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
   const picked: Record<string, unknown> = {}

@@ -8,7 +8,7 @@ import type { Detected, Fix } from '../../feature/fix.ts'
 import { readMigrations } from '../migrate.ts'
 import { type AskSchema, readCommitted, type Schema } from './schema.ts'
 
-/** The descriptive fields of a fix. */
+/** The texts that describe a fix. */
 export type Words = Omit<Fix, 'detect' | 'recheck' | 'repair' | 'automatic'>
 
 export const RUNBOOK = 'schema-drift.md'
@@ -20,18 +20,21 @@ export interface GroundDeps {
 
 export interface Ground extends Owner {
   /**
-   * Returns the expected schema of this release, or undefined if the database has a different schema version, for
-   * example after a newer node migrated it. Sets the search path to `public` for the rest of the transaction.
+   * Returns the schema that this release expects. Returns undefined if the database has another schema version, for
+   * example because a newer node has migrated it. Sets the search path to `public` for the rest of the transaction.
    */
   committed(ask: AskSchema): Promise<Schema | undefined>
 }
 
 interface Owner {
-  /** Runs `work` in a transaction while no node migrates. @throws Error while another repair runs on any node */
+  /**
+   * Runs `work` in a transaction while no node migrates.
+   * @throws Error if another repair is running on any node
+   */
   inTransaction<T>(work: (ask: AskSchema) => Promise<T>): Promise<T>
   /**
    * Runs `work` outside a transaction, for concurrent index builds.
-   * @throws Error while another repair runs on any node
+   * @throws Error if another repair is running on any node
    */
   withoutTransaction<T>(work: (ask: AskSchema) => Promise<T>): Promise<T>
 }
@@ -50,7 +53,7 @@ export function openGround({ openConnection }: GroundDeps, read = readRelease): 
   return {
     ...ownerOf(openConnection),
     async committed(ask) {
-      // Does not cache a failure, such as too many open files, because the next read may succeed.
+      // Does not cache a failure, for example because of too many open files. The next read may succeed.
       release ??= read().catch((error) => {
         release = undefined
         throw error
@@ -100,7 +103,9 @@ export const askIn =
   async <R>(text: string, values: readonly unknown[] = []) =>
     (await tx.db.executeQuery<R>(CompiledQuery.raw(text, [...values]))).rows
 
-/** The time limits of a repair. The lock timeout is short, because other sessions queue behind a waiting repair. */
+/**
+ * The time limits of a repair. The lock timeout is short, because other sessions have to wait behind a waiting repair.
+ */
 export const DEFAULT_LIMITS = `set lock_timeout = '2s'; set statement_timeout = '60s'`
 
 function ownerOf(openConnection: () => PgConnection): Owner {
@@ -109,7 +114,7 @@ function ownerOf(openConnection: () => PgConnection): Owner {
     await client.connect()
     try {
       await client.query(`set search_path = public; ${DEFAULT_LIMITS}`)
-      // Does not wait for the lock, because a concurrent index build would wait for the snapshot of a waiting session.
+      // Does not wait for the lock. A concurrent index build would wait for the snapshot of a waiting session.
       const { rows } = await client.query('select pg_try_advisory_lock($1) as taken', [
         LOCKS.schemaRepair,
       ])

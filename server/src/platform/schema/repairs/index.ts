@@ -11,8 +11,8 @@ import { sequences } from './sequences.ts'
 
 /**
  * Returns the names of row security settings, grants, triggers and functions that differ from the release's schema.
- * Returns an empty list if the database has a different schema version. Runs in a transaction of the connection and
- * sets its search path to `public`.
+ * Returns an empty list if the database has another schema version. The connection must be in a transaction, whose
+ * search path is set to `public`.
  */
 export type DifferingSafeguards = (client: PgConnection) => Promise<string[]>
 

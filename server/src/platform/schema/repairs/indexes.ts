@@ -22,7 +22,7 @@ const WORDS: Words = {
 }
 
 interface Index {
-  /** The name of the index in SQL, with its schema if needed. */
+  /** The name of the index in SQL, with its schema if necessary. */
   path: string
   /** The name of the index in findings, such as "index users__email on users". */
   subject: string
@@ -52,7 +52,7 @@ const BUILDING = `
 
 interface Table {
   table: string
-  /** The names of the partitions; null if the table is not partitioned. */
+  /** The names of the partitions. Null if the table is not partitioned. */
   partitions: string[] | null
 }
 
@@ -64,7 +64,7 @@ const TABLES = `
 interface Fault {
   subject: string
   state: 'missing' | 'invalid'
-  /** The statement that creates the index in this release; undefined if this release does not have the index. */
+  /** The statement that creates the index in this release. Undefined if this release does not have the index. */
   statement: string | undefined
   index: Index | undefined
   partitions: readonly string[] | null
@@ -108,7 +108,7 @@ async function findFaults(
   const present = new Set(found.map(({ subject }) => subject))
   const missing = [...known].flatMap(([subject, { table, text }]): Fault[] => {
     const partitions = tables.get(table)
-    // Skips the indexes of a missing table, which has its own finding.
+    // Skips the indexes of a missing table, because the table has its own finding.
     if (partitions === undefined || present.has(subject)) return []
     return [{ subject, state: 'missing', statement: text, index: undefined, partitions }]
   })
@@ -131,7 +131,8 @@ async function readIndexes(ask: AskSchema): Promise<Index[]> {
   const read = await ask<Index>(INDEXES)
   if (read.every(({ valid }) => valid)) return read
   const building = new Set((await ask<{ table: string }>(BUILDING)).map(({ table }) => table))
-  // Reads the indexes again after reading the builds in progress, because a build may have ended in between.
+  // Reads the indexes again, because a build may have ended after the first read and before the read of the builds in
+  // progress.
   const again = await ask<Index>(INDEXES)
   return again.map((one) => ({ ...one, valid: one.valid || building.has(one.table) }))
 }
@@ -141,12 +142,13 @@ async function mend(ask: AskSchema, { index, statement }: Fault): Promise<void> 
     await build(ask, String(statement))
     return
   }
-  // Functions of the job queue create the indexes of its partitions, so the release's schema does not contain them.
+  // Indexes of the job queue's partitions are needed too. Functions of the job queue create them, so the release's
+  // schema does not contain them.
   const isNeeded = statement || index.attached_to || index.has_constraint || isOfQueue(index)
   await unhurried(ask, `${isNeeded ? 'reindex index' : 'drop index'} concurrently ${index.path}`)
 }
 
-/** Returns whether an index belongs to the job queue and is not left from an interrupted rebuild. */
+/** Returns whether an index belongs to the job queue and is not a remnant of an interrupted rebuild. */
 const isOfQueue = ({ table, path }: Index) =>
   table.startsWith('pgboss.') && !/_cc(new|old)\d*$/.test(path)
 
@@ -169,7 +171,8 @@ async function mendPartitioned(
     else if (statement) parts.push(await build(ask, statement, partition))
   }
   if (!index) await ask(String(statement))
-  // Attaching a partition's index makes PostgreSQL validate the whole index, even if it is attached already.
+  // Attaches all of them. Attaching makes PostgreSQL validate the whole index, even if the partition's index is already
+  // attached.
   else for (const part of parts) await ask(`alter index ${index.path} attach partition ${part}`)
 }
 
@@ -180,7 +183,7 @@ const UNIQUE_VIOLATION = '23505'
 
 /**
  * Builds the index that the statement describes, or the same index on one partition. Returns the name of the new index.
- * @throws Error if rows have duplicate values for a unique index; the invalid index is dropped
+ * @throws Error if rows have duplicate values for a unique index. The invalid index is then dropped.
  */
 async function build(ask: AskSchema, statement: string, partition?: string): Promise<string> {
   const [, unique = '', name = '', whole = '', rest = ''] = PIECES.exec(statement) ?? []

@@ -1,6 +1,6 @@
 /**
- * Compares the parts of a database that the schema dump omits: default privileges, disabled triggers and rules, owners,
- * the service's roles, collation versions, and objects that belong to a single partition.
+ * Compares those parts of a database that the schema dump does not contain: default privileges, disabled triggers and
+ * rules, owners, the service's roles, collation versions, and objects that belong to a single partition.
  */
 import { APP_ROLE, PLATFORM_ROLE } from '../../db/connection.ts'
 import { grants, isOurs, ofColumn } from '../schema-queries.ts'
@@ -32,7 +32,7 @@ function statementOf(kind: Exclude<Kind, 'collation'>, text: string): RepairStat
   return { kind, subject, head: subject, text }
 }
 
-/** Reads statements about live objects, none of which should exist. */
+/** Reads statements about live objects that should not exist. */
 async function readSurplus(ask: AskSchema, query: string): Promise<Compared> {
   const rows = await ask<{ text: string }>(query)
   return { expected: [], live: rows.map(({ text }) => statementOf(kindOf(text), text)) }
@@ -105,8 +105,9 @@ async function readOwners(ask: AskSchema): Promise<Compared> {
 }
 
 /**
- * Finds attributes and memberships of the service's roles that the service did not create. Owners of other databases
- * are excluded, because they may use the same roles for their own service. Includes the grantor from PostgreSQL 16 on.
+ * Finds attributes and memberships of the service's roles that the service has not created. Excludes memberships of
+ * owners of other databases, because they may use the same roles for their own service. Includes the grantor from
+ * PostgreSQL 16 on.
  */
 const ROLES = `
   with ours as (
@@ -170,7 +171,10 @@ async function readCollations(ask: AskSchema): Promise<Compared> {
 interface Partition {
   name: string
   parent: string
-  /** The policies, privileges and triggers of the partition itself, as SQL. For a policy, only its name and table. */
+  /**
+   * The policies, privileges and triggers of the partition itself, as SQL. A policy appears only with its name and
+   * table.
+   */
   lines: string[]
 }
 

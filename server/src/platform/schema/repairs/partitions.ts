@@ -1,4 +1,4 @@
-/** Repairs missing partitions. The schema dump leaves partitions out, because they depend on the date. */
+/** Repairs missing partitions. The schema dump omits partitions, because they depend on the date. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../db/transaction.ts'
 import type { Finding, Fix } from '../../feature/fix.ts'
@@ -14,7 +14,10 @@ const WORDS: Words = {
   runbook: RUNBOOK,
 }
 
-/** Selects the required partitions. The nodes create more in advance, so a slightly late creation is not a fault. */
+/**
+ * Selects the required partitions. The nodes create further ones in advance, so a creation that is slightly late is not
+ * a fault.
+ */
 const NEEDED = `
   with today as (select (now() at time zone 'UTC')::date as day),
   needed as (

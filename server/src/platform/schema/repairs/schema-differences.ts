@@ -1,4 +1,4 @@
-/** Reports how the live schema differs from the schema of this release. People have to repair the differences. */
+/** Reports how the live schema differs from the schema of this release. A person has to repair the differences. */
 import type { Finding, Fix } from '../../feature/fix.ts'
 import { againstRelease, type Ground, RUNBOOK, type Words } from './ground.ts'
 import { readOutsideDump } from './outside-dump.ts'
@@ -31,7 +31,7 @@ export const schemaDifferences = (ground: Ground): Fix => ({
   }),
 })
 
-/** The kinds of objects that protect data during a restore, which depends on the writes that they refuse. */
+/** The kinds of objects that protect data. A restore depends on them, because they refuse invalid writes. */
 const SAFEGUARDS: readonly Kind[] = [
   'row security',
   'policy',
@@ -93,7 +93,7 @@ const isCompared = ({ kind, text }: RepairStatement) =>
 
 const isHead = ({ head, subject }: RepairStatement) => head === subject
 
-/** Returns false for the columns and privileges of a missing table, which is a single finding. */
+/** Returns false for the columns and privileges of a missing table, because the missing table is a single finding. */
 const isReported = ({ heads }: Schema, one: RepairStatement) => isHead(one) || heads.has(one.head)
 
 /** Returns whether the object is in a schema of this release. Other schemas and extensions belong to other programs. */
@@ -132,7 +132,10 @@ function differenceOf(
 const without = (some: readonly RepairStatement[], others: readonly RepairStatement[]) =>
   some.filter((one) => !others.some((other) => other.text === one.text))
 
-/** The kinds of objects whose current definition findings show. Other definitions may contain confidential text. */
+/**
+ * The kinds of objects whose current definition a finding may show. The definitions of other objects may contain
+ * confidential text.
+ */
 const SHOWN: readonly Kind[] = [
   'grants',
   'default privileges',

@@ -8,8 +8,8 @@ export interface RepairStatement {
   /** The name of the object that the statement is about. */
   readonly subject: string
   /**
-   * The name of the table, function or schema that contains the object. Equals `subject` if the statement creates that
-   * table, function or schema.
+   * The name of the table, function or schema that contains the object. If the statement creates that table, function
+   * or schema, the name equals `subject`.
    */
   readonly head: string
   readonly text: string
@@ -54,7 +54,7 @@ export function parseSchema(sql: string): Schema {
   return { statements, heads: new Set(statements.map((one) => one.head)) }
 }
 
-/** Matches comments, and tokens such as strings, in which a semicolon does not end the statement. */
+/** Matches comments, and tokens such as strings. A semicolon inside them does not end the statement. */
 const TOKENS =
   /--[^\n]*|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$).*?\1|BEGIN ATOMIC\n.*?\nEND|\s+|[^-'"$;\s]+|./gs
 
@@ -71,7 +71,7 @@ function split(sql: string): string[] {
   return statements
 }
 
-/** Returns the schema named in a GRANT or REVOKE. No CREATE SCHEMA precedes the grants on `public`. */
+/** Returns the schema that a GRANT or REVOKE names. There is no CREATE SCHEMA before the grants on `public`. */
 const schemaOf = (text: string): string | undefined =>
   /^(?:GRANT|REVOKE) .+? ON SCHEMA (\S+) /.exec(text)?.map((name) => `schema ${name}`)[1]
 
@@ -89,7 +89,7 @@ function memberOf(head: string, text: string): RepairStatement {
 type Part = Exclude<keyof typeof schemaQueries, 'relations' | 'comments' | 'statistics'>
 /**
  * The parts of the schema in the order of reading, with objects before their privileges. If a part has no kind here,
- * the text of each line determines the kind.
+ * the kind is determined from the text of each line.
  */
 const PARTS = {
   schemas: undefined,
@@ -129,7 +129,7 @@ export async function readLive(ask: AskSchema): Promise<Schema> {
       if (HEADS.includes(kind)) heads.set(owner, repairSubjectOf(kind, line))
       else if (part === 'schemas') heads.set(owner, schemaOf(line) ?? '')
       const head = heads.get(owner)
-      // Skips the objects of partitions, which have no head.
+      // Skips the objects of partitions, because they have no head.
       if (head === undefined) continue
       const isMember = kind === 'column' || kind === 'constraint'
       const subject = repairSubjectOf(kind, line)

@@ -1,4 +1,4 @@
-/** Repairs sequences that are behind their table, whose next row would get a number that is already in use. */
+/** Repairs sequences that are behind their table. The next row would get a number that is already in use. */
 
 import { PLATFORM_ROLE } from '../../db/connection.ts'
 import type { Fix } from '../../feature/fix.ts'
@@ -46,7 +46,7 @@ export const sequences = (ground: Ground): Fix => ({
     if (!(await ground.committed(ask))) return { findings: [], looked_at: 0 }
     const numbered = await ask<Numbered>(NUMBERED)
     const highest = await ask<Highest>(numbered.map((one) => one.highest).join(' union all '))
-    // Reads the positions after the rows, because concurrent inserts also advance the sequence.
+    // Reads the positions of the sequences after the rows, because concurrent inserts advance the sequences too.
     const given = new Map(
       (
         await ask<{ sequence: string; given: number }>(
@@ -75,14 +75,14 @@ export const sequences = (ground: Ground): Fix => ({
     }),
 })
 
-/** Sets the sequence to the highest number in the table. Returns false if the sequence was not behind. */
+/** Sets the sequence to the highest number in the table. Returns false if the sequence is not behind. */
 async function setForward(
   ask: AskSchema,
   { sequence, table, highest }: Numbered,
 ): Promise<boolean> {
-  // An insert locks the table before it takes a number, so no number is assigned while this lock is held.
+  // While this lock is held, no number is assigned, because an insert locks the table before it takes a number.
   await ask(`lock table only ${table} in share row exclusive mode`)
-  // Uses the role that sees all rows, because row-level security also applies to the owner.
+  // Uses the role that sees all rows, because row-level security applies to the owner too.
   await ask(`set local role ${PLATFORM_ROLE}`)
   const [row] = await ask<Highest>(highest)
   await ask('reset role')

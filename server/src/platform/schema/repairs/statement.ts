@@ -17,7 +17,7 @@ interface Parts {
 
 interface Form {
   text: string
-  /** Returns the name of the object, if the default of kind, name and table does not fit. */
+  /** Returns the name of the object, if it is not built from kind, name and table. */
   subject?: (parts: Parts) => string
 }
 
@@ -85,7 +85,8 @@ const FORMS = {
 export type Kind = keyof typeof FORMS | 'collation'
 
 /**
- * Returns the name of the object, such as "policy tenant on patients". All statements about an object return the same.
+ * Returns the name of the object, such as "policy tenant on patients". All statements about the same object return the
+ * same name.
  */
 export function repairSubjectOf(kind: keyof typeof FORMS, text: string): string {
   for (const form of FORMS[kind] as readonly Form[]) {

@@ -9,7 +9,7 @@ import { StoreError } from '../store.ts'
 import { textOf } from './xml.ts'
 
 const DEADLINE_MS = 10 * SECOND
-/** The maximum size of a response. Enough for a page of a listing, which has a thousand names. */
+/** The maximum size of a response. It is large enough for a page of a listing with a thousand names. */
 const MAX_ANSWER = 4 * 1024 ** 2
 const TRIES = 5
 const FIRST_PAUSE_MS = 250
@@ -145,7 +145,7 @@ function faultOf(outcome: Transfer, method: string, place: string): BucketError 
   const isFine = status >= 200 && status < 300
   if (isFine && method !== 'POST') return undefined
   const said = body.subarray(0, 16 * 1024).toString()
-  // S3 sends status 200 immediately for a slow request. The body then contains the actual result.
+  // For a slow request, S3 sends status 200 at once. The body then contains the actual result.
   if (isFine && !said.includes('<Error>')) return undefined
   const code = textOf(said, 'Code') ?? ''
   const why = [method, status, code, textOf(said, 'Message')?.slice(0, 300)].filter(Boolean)

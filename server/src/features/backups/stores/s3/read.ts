@@ -1,6 +1,6 @@
 /**
  * Reads an object in pieces, with one request for each piece. If a connection breaks, only one piece is requested
- * again, and a slow reader keeps no connection open.
+ * again. A slow reader keeps no connection open.
  */
 import { SECOND } from '../../../../lib/clock.ts'
 import { type ByteRange, NotStoredError, StoreError } from '../store.ts'
@@ -8,7 +8,9 @@ import { type Bucket, BucketError } from './bucket.ts'
 
 const PIECE_DEADLINE_MS = 60 * SECOND
 const BITE = 256 * 1024
-/** The size limit added to each response, so that an error message fits even if only a few bytes are requested. */
+/**
+ * Added to the size limit of each response. It makes room for an error message even if only a few bytes were requested.
+ */
 const REFUSAL_BYTES = 16 * 1024
 
 export interface ReadOptions {
@@ -36,7 +38,7 @@ export async function* readPieces(
   const ask = (from: number) => {
     const range = { start: from, end: Math.min(from + pieceBytes - 1, end) }
     const piece = askPiece(bucket, key, range, { etag, signal })
-    // Prevents an unhandled rejection if the piece fails before it is awaited, or after the reader stopped.
+    // Prevents an unhandled rejection if the piece fails before it is awaited, or after the reader has stopped.
     piece.catch(() => undefined)
     return piece
   }

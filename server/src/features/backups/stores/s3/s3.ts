@@ -30,7 +30,10 @@ export function s3Store(options: S3StoreOptions): OpenStore {
   const bucket = openBucket(options)
   const keyOf = (name: string) => prefix + name
 
-  /** Returns headers of a GOVERNANCE lock. Lifting it takes a permission that the service's key should not have. */
+  /**
+   * Returns the headers of a GOVERNANCE lock. Only a permission that the service's key should not have can remove such
+   * a lock.
+   */
   const lock = () =>
     lockDays === undefined
       ? {}
@@ -65,7 +68,10 @@ export function s3Store(options: S3StoreOptions): OpenStore {
     return there
   }
 
-  /** Deletes one version, because a versioned bucket would otherwise only hide the object. Returns false if locked. */
+  /**
+   * Deletes one version of an object. In a versioned bucket, a deletion without a version only hides the object.
+   * Returns false if the version is locked.
+   */
   async function deleteVersion(name: string, { version, lockedUntil }: Head): Promise<boolean> {
     const isLocked = lockedUntil !== null && Date.parse(lockedUntil) > clock.now()
     if (isLocked) return false
@@ -134,7 +140,8 @@ export function s3Store(options: S3StoreOptions): OpenStore {
 }
 
 /**
- * Returns true if a lock caused the rejection. Services report this in different ways, so the message is checked too.
+ * Returns true if a lock caused the rejection. Services report this in different ways, so the function checks the
+ * message too.
  */
 const isRefusedByLock = ({ status, message }: BucketError): boolean =>
   (status === 400 || status === 403) && /object.?lock|worm|retention/i.test(message)

@@ -8,16 +8,18 @@ import { StoreError } from '../store.ts'
 import { type Bucket, BucketError, type BucketRequest, type Content, contentOf } from './bucket.ts'
 import { elementsOf, escapeXml, textOf } from './xml.ts'
 
-/** The number of parts that have the same size, as some services require. Later parts are larger, for huge objects. */
+/**
+ * The number of parts that have the same size, as some services require. The later parts of a huge object are larger.
+ */
 const EQUAL_PARTS = 4_000
-/** The maximum number of parts in S3. If the first parts have 8 MiB, an object can reach about 1 TiB. */
+/** The maximum number of parts in S3. With first parts of 8 MiB, an object can have about 1 TiB. */
 const MAX_PARTS = 10_000
-/** The slowest acceptable connection, in bytes per second. An upload over a slower one times out. */
+/** The minimum speed of a connection, in bytes per second. An upload over a slower connection times out. */
 const SLOWEST = 128 * 1024
 const PART_DEADLINE_MS = 60 * SECOND
-/** The time limit for completing an upload, during which the service joins all parts. */
+/** The time limit for completing an upload. In this step the service joins all parts. */
 const COMPLETE_DEADLINE_MS = 600 * SECOND
-/** The time limit for aborting an upload, which must be short because a shutdown waits for it. */
+/** The time limit for aborting an upload. It is short, because a shutdown waits for the abort. */
 const ABORT_DEADLINE_MS = 3 * SECOND
 
 export interface UploadTarget {
@@ -74,7 +76,7 @@ async function uploadParts(
   let sending = Promise.resolve()
   try {
     for (let part: Content | undefined = first; part; part = await nextOf(rest)) {
-      // Waits for the previous part. Each part is sent while the next one is filled.
+      // Waits for the previous part, because each part is sent while the next one is filled.
       await sending
       const number = parts.length + 1
       if (number > MAX_PARTS)
@@ -153,7 +155,7 @@ async function complete(
       signal,
     })
   } catch (error) {
-    // An earlier attempt may have completed the upload, with only its response lost.
+    // If the upload no longer exists, an earlier attempt may have completed it and only the response was lost.
     if (!(error instanceof BucketError && error.code === 'NoSuchUpload')) throw error
     const there = await bucket.ask({ method: 'HEAD', key, signal }).catch(() => undefined)
     if (Number(there?.fields['content-length']) !== bytes) throw error
@@ -209,14 +211,14 @@ export const sizeOfPart = (number: number, first: number): number =>
   first * 2 ** Math.max(0, Math.ceil((number - EQUAL_PARTS) / 1_000))
 
 /**
- * Splits a source into parts. Only the last part may be smaller; an empty source yields one empty part. A part stays
- * valid until the part after the next is requested.
+ * Splits a source into parts. Only the last part may be smaller. An empty source yields one empty part. A part stays
+ * valid until the second part after it is requested.
  */
 async function* inParts(
   source: AsyncIterable<Uint8Array>,
   first: number,
 ): AsyncGenerator<Content, undefined> {
-  /** The two buffers used in turn: one is filled while the other is sent. This keeps memory use constant. */
+  /** Two buffers, so that one is filled while the other is sent. Memory use therefore stays constant. */
   const rooms = [Buffer.alloc(0), Buffer.alloc(0)]
   const open = (size: number) => {
     const room = rooms.shift()
@@ -242,7 +244,7 @@ async function* inParts(
   return undefined
 }
 
-/** Hashes a part while it is filled. Hashing a whole part in one step would block the event loop. */
+/** Opens a part that is hashed while it is filled. Hashing a whole part in one step would block the event loop. */
 function openPart(room: Buffer) {
   const sha256 = createHash('sha256')
   const md5 = createHash('md5')
