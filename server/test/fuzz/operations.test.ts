@@ -107,7 +107,7 @@ async function newRecords(role: string, operation: string): Promise<Known> {
   const victim = await newPerson(service, root, { tenantId: own, subdomain: clinic.subdomain })
   const caller = role === 'superadmin' ? root : clinic.people.admin
   const patient = await newPatient(operation === 'restorePatient')
-  const backup = operation.includes('Backup') ? await newBackup(caller) : {}
+  const backup = /Backup|Job/.test(operation) ? await newBackup(caller) : {}
   return {
     ids: [1, 2, own, tenant.id, department.id, victim.id, patient],
     named: {
@@ -115,6 +115,7 @@ async function newRecords(role: string, operation: string): Promise<Known> {
       ...(await newPayment()),
       patient_id: patient,
       ...backup,
+      ...(operation === 'cancelJob' ? await newExport(caller) : {}),
       ...(operation.endsWith('Fix') ? await newFix() : {}),
       ...(operation === 'endUserSession' ? { user_id: victim.id, jti: jtiOf(victim.token) } : {}),
     },
@@ -145,6 +146,16 @@ async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
   const clinic = { id: tenant_id } as Clinic
   const { backupId, jobId } = await furnishBackup(service, clinic)
   return { backup_id: backupId, job_id: jobId }
+}
+
+/** Creates a running job. */
+async function newExport({ tenant_id }: Person): Promise<Known['named']> {
+  const [job] = await service.database.sql<{ job_id: string }>(
+    `insert into jobs (tenant_id, kind, actor) values ($1, 'export', '{}') returning id as job_id`,
+    [tenant_id],
+  )
+  if (!job) throw new Error('the job was not inserted')
+  return job
 }
 
 /** Creates a fix that awaits confirmation. Its finding has already disappeared. */

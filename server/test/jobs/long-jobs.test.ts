@@ -60,6 +60,18 @@ describe('the list of jobs', () => {
     expect((await get(north.people.admin, `/${full.job_id}`)).status).toBe(404)
   })
 
+  it('has the export of a purged clinic as a job of the installation', async () => {
+    const query = { tenant_id: 2 ** 31 }
+    const { status } = await service.call('GET', '/api/admin/audit/export', {
+      token: root.token,
+      query,
+    })
+    expect(status).toBe(200)
+    expect(await list(root)).toMatchObject([
+      { kind: 'export', tenant_id: null, status: 'completed', created_by: root.id },
+    ])
+  })
+
   it('shows rotations, replays and backups with their requesters', async () => {
     const { admin } = north.people
     const { body: webhook } = await service.call('POST', '/api/webhooks/register', {

@@ -11,10 +11,12 @@ export const entryTexts = {
 export const resourceTypeNames: Readonly<Record<string, string>> = {
   audit_log: 'Audit log',
   backup: 'Backup',
+  database: 'Database',
   department: 'Department',
   encryption: 'Encryption',
   fix: 'Repair',
   installation: 'Installation',
+  job: 'Job',
   operation: 'Operation',
   patient: 'Patient',
   payment: 'Payment',
@@ -30,7 +32,9 @@ export const resourceTypeNames: Readonly<Record<string, string>> = {
 /** The groups of actions in words. */
 export const actionGroupNames: Readonly<Record<string, string>> = {
   tenant: 'Clinic',
+  job: 'Jobs',
   outbound: 'Outgoing messages',
+  database: 'Database',
   department: 'Departments',
   user: 'Users',
   auth: 'Sign-in and sessions',

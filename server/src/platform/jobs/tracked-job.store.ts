@@ -24,11 +24,13 @@ export interface TrackedProgress {
 /** Inserts a running job and returns its id. */
 export async function insertTrackedJob(
   tx: TenantTx,
-  { actor, ...order }: TrackedOrder,
+  { actor, tenant_id, ...order }: TrackedOrder,
 ): Promise<string> {
+  // A superadmin can export the entries of a tenant that was purged. Such a job is listed without a tenant.
+  const existing = sql<number | null>`(select id from tenants where id = ${tenant_id})`
   const { id } = await tx.db
     .insertInto('jobs')
-    .values({ ...order, actor: JSON.stringify(actor) })
+    .values({ ...order, tenant_id: existing, actor: JSON.stringify(actor) })
     .returning('id')
     .executeTakeFirstOrThrow()
   return id
