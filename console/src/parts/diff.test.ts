@@ -22,7 +22,7 @@ test('the list of changes writes lists and objects line by line', () => {
   expect(linesOf({ nested: { deep: 1 } })).toEqual(['nested: {"deep":1}'])
 })
 
-test('the list of changes keeps zero and false apart from empty', () => {
+test('the list of changes shows 0 and false as values, not as empty', () => {
   expect(linesOf(0)).toEqual(['0'])
   expect(linesOf(false)).toEqual(['no'])
   expect(linesOf('')).toEqual([])

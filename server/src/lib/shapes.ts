@@ -58,7 +58,7 @@ export const line = (maxLength: number, refused = '', options: object = {}) =>
     ...options,
   })
 
-/** Returns the schema of a person's number or code. It is a `line` from which direction marks are removed. */
+/** Returns the schema of a phone number or identifier: a `line` whose direction marks are removed. */
 export const numberLine = (maxLength: number, refused = '', options: object = {}) =>
   line(maxLength, refused, { ...options, undirected: true })
 

@@ -245,7 +245,7 @@ describe('restoring into an empty database after the purge of a clinic', () => {
     await rm(join(store.place, other))
   })
 
-  test('leaves the clinic out of a drill too, and the remaining rows are consistent and can be decrypted', async () => {
+  test('leaves the clinic out of a test restore, whose remaining rows are consistent and can be decrypted', async () => {
     const drilled = await service.app.features.backups.commands.drill(full, () => undefined)
     expect(drilled.drill_seconds).toBeGreaterThan(0)
   })

@@ -12,7 +12,7 @@ import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
 
 let at: Restoring
-/** The clinics whose data, access, second factors and webhooks change after the backup. */
+/** One clinic for each kind of change after the backup: data, access, second factors and webhooks. */
 let data: Clinic
 let access: Clinic
 let factors: Clinic

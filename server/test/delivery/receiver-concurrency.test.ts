@@ -216,7 +216,7 @@ describe('a receiver that keeps failing', () => {
   test('is recorded as failing from its first failure until its next success', async () => {
     const receiver = await openReceiver({ answer: (_, index) => ({ status: index ? 200 : 500 }) })
     const webhook = await scene.webhook(tenant, receiver.url)
-    // The queue stays leased, so its state is recorded before the release.
+    // The node keeps its lease during this idle time, so it must record the state before it releases the queue.
     await startNode(scene, { tuning: { idleTimeoutMs: 60_000 } })
     await scene.event(tenant)
     const since = await until('it fails', async () => {

@@ -83,14 +83,14 @@ test('wardkeep keys verify names each value that cannot be decrypted, and never 
   await flip('patients', 'sealed_full_name', `id = ${patientId}`)
 })
 
-describe('wardkeep keys verify continues after a key that cannot be decrypted, and counts the values that need the key', () => {
+describe('wardkeep keys verify, with damaged data,', () => {
   const keys = () =>
     service.database.sql<{ id: number; current: boolean }>(
       `select id, retired_at is null as current from data_keys where tenant_id = ${clinic.id}
        order by id`,
     )
 
-  test('if a data key is damaged: all values of the tenant', async () => {
+  test('counts all values of a tenant whose only data key is damaged', async () => {
     const [key] = await keys()
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
     const { code, stdout } = await verify()
@@ -107,7 +107,7 @@ describe('wardkeep keys verify continues after a key that cannot be decrypted, a
     await flip('data_keys', 'wrapped_key', `id = ${key?.id}`)
   })
 
-  test('if a key-encryption key is missing: all data keys that it encrypts', async () => {
+  test('counts all values under a key-encryption key that is missing', async () => {
     const [key] = await keys()
     const at = service.database
     // Disables the foreign key check. Only a damaged database can have such a row.
@@ -131,7 +131,7 @@ describe('wardkeep keys verify continues after a key that cannot be decrypted, a
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('if one of two data keys of a tenant is damaged: only the values that this key encrypts', async () => {
+  test('counts only the values of the damaged key if the tenant has two data keys', async () => {
     await (await openRotations(service)).begin()
     await furnishPatient(service, clinic)
     const [old, current] = await keys()
@@ -146,7 +146,7 @@ describe('wardkeep keys verify continues after a key that cannot be decrypted, a
     expect(await verify()).toMatchObject({ code: 0 })
   })
 
-  test('if the key-encryption key is damaged: everything that data keys encrypt, and nothing else', async () => {
+  test('counts exactly the values under data keys if the key-encryption key is damaged', async () => {
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
     const { code, stdout, stderr } = await verify()
     expect(code, stderr).toBe(1)
@@ -170,7 +170,7 @@ describe('wardkeep keys verify continues after a key that cannot be decrypted, a
     await flip('key_encryption_keys', 'wrapped_key', 'retired_at is null')
   })
 
-  test('if values encrypted directly with the root key are damaged: only those values', async () => {
+  test('counts only the damaged values among those that the root key encrypts', async () => {
     await flip('service_key', 'sealed_key', 'true')
     await flip('signing_keys', 'sealed_private_key', 'true')
     const { code, stdout, stderr } = await verify()

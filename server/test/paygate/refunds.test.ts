@@ -13,7 +13,7 @@ function refund({ paygate, send }: PaidClinic, id: string) {
   return send(paygate.noticeOf('refund.succeeded', one))
 }
 
-/** Creates two refunds of the same amount. The payment includes only the first. */
+/** Creates two refunds of the same amount. The refunded amount that the provider reports includes only the first. */
 async function openLagging() {
   const scene = await openPaidClinic()
   const untilLast = (expected: Record<string, unknown>) =>

@@ -100,7 +100,7 @@ describe('a notification of a refund', () => {
     return { ...scene, refund, notice }
   }
 
-  test('changes only what the API confirms about its payment', async () => {
+  test('takes its facts from the API, which it asks for the refund and then for the payment', async () => {
     const { paygate, notice, read } = await openRefund()
     expect(await read(notice)).toMatchObject({ facts: { amount: 10_000, amount_refunded: 4_000 } })
     expect(paygate.asked.map(({ path }) => path)).toEqual(['refunds/r1', 'payments/p1'])

@@ -123,7 +123,10 @@ const PATIENT_RECORDS = `
     select 1, id, kind, decode(md5(kind || '-' || id), 'hex'), ${OLD_KEY}
     from patients, (values (1), (2)) k (kind)`
 
-/** Payment notifications. Few are from paygate, few have failed, and the few oldest ones are pending. */
+/**
+ * Payment notifications. Of the oldest 30, the first ten are from paygate, the next ten have failed, and the last ten are
+ * pending. All others are applied notifications from cardnet.
+ */
 const PAYMENT_NOTIFICATIONS = `
   insert into payment_notifications (tenant_id, provider, event_key, type, state, reason, holds_key,
       received_at, armed_at, due_at, waiting_since, seal_id, sealed_body)

@@ -80,7 +80,7 @@ describe('a session that ends while it is refreshed', () => {
     }
   })
 
-  /** Refreshes many times while the session ends. The end starts after `head` of the refreshes. */
+  /** Sends `head` refreshes, then ends the session with `end`, then sends 8 more refreshes, without waiting in between. */
   async function raced(person: Person, end: () => Promise<Answer>, head: number): Promise<void> {
     const before = atOnce(() => refresh(service, person.refresh), head)
     const ending = end()

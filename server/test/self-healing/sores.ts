@@ -1,4 +1,4 @@
-/** A fault that tests create and fix. The table `sores` contains it: each open row is a finding. */
+/** A fix for an artificial fault. Each open row of the table `sores` is a finding, and the repair closes the row. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../src/platform/db/index.ts'
 import type { Finding, Fix } from '../../src/platform/feature/fix.ts'

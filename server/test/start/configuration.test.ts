@@ -48,7 +48,7 @@ test('a common password for the first superadmin is rejected with the reason', a
   expect(lines).toEqual([expect.stringMatching(/^BOOTSTRAP_ADMIN_PASSWORD: .+\.$/)])
 })
 
-test('METRICS_PORT of METRICS_HOST serves only the health and the metrics of a worker', async () => {
+test('a worker serves only its health and metrics, at METRICS_HOST and METRICS_PORT', async () => {
   const port = await freePort()
   const worker = command(['start', '--role', 'worker'], {
     ...PLAIN,

@@ -26,7 +26,10 @@ const passwordsIn = (stdout: string) =>
     return readFileSync(file, 'utf8').trim()
   })
 
-/** Starts the service again, and signs in with the only password printed before. */
+/**
+ * Restarts the service, and signs in with the password of the earlier start, whose output is `before`. The earlier
+ * output must have exactly one password, and the new one none.
+ */
 async function signsIn(env: NodeJS.ProcessEnv, before: string): Promise<void> {
   const [password = '', ...others] = passwordsIn(before)
   expect(password.length).toBeGreaterThan(12)

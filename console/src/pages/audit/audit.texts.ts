@@ -36,8 +36,8 @@ export const auditTexts = {
   },
   chips: {
     label: 'Active filters',
-    request: 'Everything of this request',
-    about: (name: string) => `Everything about ${name}`,
+    request: 'All entries of this request',
+    about: (name: string) => `All entries about ${name}`,
     remove: (filter: string) => `Remove: ${filter}`,
   },
   live: {
@@ -45,7 +45,8 @@ export const auditTexts = {
     arrived: (count: number, time: string) =>
       `${formatCount(count, 'new entry', 'new entries')}, ${time}`,
     waiting: 'Waiting for new entries',
-    paused: 'Paused. New entries show on the first page, latest first, in a range without an end.',
+    paused:
+      'Paused. To see new entries, go to the first page, sort by latest first, and choose a range that ends now.',
     isNew: 'New:',
   },
   panel: {
@@ -62,9 +63,9 @@ export const auditTexts = {
     changes: 'Changes',
     noDetails: 'The entry holds no further details.',
     related: 'Show everything',
-    ofRequest: 'Everything of this request',
-    byPerson: 'Everything by this person',
-    ofRecord: 'Everything about this record',
+    ofRequest: 'All entries of this request',
+    byPerson: 'All entries by this person',
+    ofRecord: 'All entries about this record',
     absentTitle: 'This entry is not on the page',
     absent: 'It may be on another page, or the filters leave it out.',
   },

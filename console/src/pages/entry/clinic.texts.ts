@@ -1,6 +1,6 @@
 export const clinicTexts = {
   label: 'Clinic',
-  hint: 'Its name or subdomain. Can be left empty.',
-  hintRequired: 'Its name or subdomain, such as the first part of its web address.',
+  hint: 'The name or the subdomain of the clinic. Can be left empty.',
+  hintRequired: 'The name of the clinic, or its subdomain: the first part of its web address.',
   missing: 'Enter your clinic.',
 }

@@ -63,11 +63,11 @@ export const settingsTexts = {
     const each = counts.filter(([, count]) => count > 0)
     const list = each.map(([role, count]) => countRole(role, count)).join(', ')
     return total === 1
-      ? `1 person has none: ${list}. They can do nothing else until they set one up, from their next click on.`
-      : `${formatCount(total, 'person', 'people')} have none: ${list}. They can do nothing else until they set one up, from their next click on.`
+      ? `1 person has no second factor yet: ${list}. From their next click, they must set one up before they can do anything else.`
+      : `${formatCount(total, 'person', 'people')} have no second factor yet: ${list}. From their next click, they must set one up before they can do anything else.`
   },
   wayBack: 'You can drop the requirement here at any time.',
-  yourself: 'Your own role is among them. If you have none, you set it up next.',
+  yourself: 'This includes your own role. If you have no second factor yet, you set one up next.',
   leaveTitle: 'Leave without saving',
   leaveBody: 'Your changes to the settings are not saved.',
   stay: 'Stay',

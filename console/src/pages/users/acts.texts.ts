@@ -52,7 +52,7 @@ export const actTexts = {
     removeFactor: {
       title: () => 'Remove second factor',
       body: (sessions: number | undefined) =>
-        `${signsOut(sessions)} Afterwards the password alone signs in, until a new second factor is set up. A mail reports the change.`,
+        `${signsOut(sessions)} Afterwards the password alone signs in, until a new second factor is set up. A mail tells the person about the change.`,
       done: (name: string) => `Removed the second factor of ${shortName(name)}.`,
     },
     invite: {
@@ -71,8 +71,8 @@ export const actTexts = {
     refuseBody: (isConfirmed: boolean) =>
       `The registration is deleted for good. ${
         isConfirmed
-          ? 'A mail reports the refusal.'
-          : 'The address is not confirmed, so no mail reports it.'
+          ? 'A mail tells the person about the refusal.'
+          : 'No mail is sent, because the address is not confirmed.'
       }`,
     refused: (name: string) => `Refused ${shortName(name)}.`,
   },
@@ -91,7 +91,7 @@ export const actTexts = {
   password: {
     label: 'New password',
     consequence: (sessions: number | undefined) =>
-      `${signsOut(sessions)} A mail reports the change, without the password.`,
+      `${signsOut(sessions)} A mail tells the person about the change, without the password.`,
     mustChange: 'Has to be changed at the next sign-in',
     submit: 'Set password',
     busy: 'Setting the password…',

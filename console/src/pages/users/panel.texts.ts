@@ -52,7 +52,7 @@ export const panelTexts = {
   },
   history: {
     none: 'Nothing has been recorded about this person yet.',
-    more: 'Everything about this person',
+    more: 'All entries about this person',
   },
   own: 'This is your account. Your password, second factor and sessions are under',
   ownLink: 'My account',

@@ -6,7 +6,7 @@ import type { FixRow } from './fixes.store.ts'
 import { findOpenFindings } from './overview.store.ts'
 import { SEVERITIES } from './self-healing.table.ts'
 
-/** @param waiting returns the fixes with faults that need a person to act, as polled within the last minute */
+/** @param waiting returns the fixes whose faults need a person to act, from a poll that is at most a minute old */
 export const repairsAttention = (waiting: () => readonly FixRow[]): OverviewParts => ({
   repairs: overviewPart({
     schema: Type.Object(

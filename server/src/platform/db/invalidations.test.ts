@@ -187,7 +187,7 @@ describe('the deletion of old invalidations', () => {
   test('deletes nothing until the next mark if the server has lost rows', async () => {
     const mark = await deleteOldTopics(db, undefined)
     await database.sql('truncate invalidations')
-    // Simulates a state after a crash: transaction ids start below the id of the mark.
+    // Simulates a crash after which the server reuses transaction ids: the new row has a lower id than the mark had.
     await database.sql(`insert into invalidations (xid, topics) values ('3', 'user:1')`)
     const next = await deleteOldTopics(db, mark)
     expect(await recorded()).toEqual(['user:1'])

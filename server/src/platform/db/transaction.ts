@@ -247,8 +247,8 @@ function entering(tenantId: number): string {
 }
 
 /**
- * Returns the commit, which also records the topics. A NOTIFY in the commit would make all commits of the server wait
- * for each other.
+ * Returns the SQL that records the topics, if any, and commits. The topics are rows, because a NOTIFY inside the
+ * transaction would make all commits of the database server wait for each other.
  */
 const closing = (topics: ReadonlySet<Topic>): string =>
   topics.size === 0 ? 'commit' : `${recordTopics(topics)}; commit`

@@ -98,7 +98,7 @@ describe('a data folder', () => {
   })
 
   test.runIf(isRoot)(
-    'is refused with the name of the blocking folder if the server account cannot reach it',
+    'is refused if the server account cannot access a parent folder, and the message names that folder',
     async () => {
       const wall = await scratch()
       await chmod(wall, 0o700)

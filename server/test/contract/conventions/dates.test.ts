@@ -39,7 +39,10 @@ const audit = (query: Record<string, string>) =>
     query: { sort_order: 'asc', ...query },
   })
 
-/** Returns the times of the entries found. Omits the date of times on `day`. */
+/**
+ * Returns the times of the entries found. A time on `day` has no date. On the neighbouring days, `before` or `after`
+ * replaces the date.
+ */
 async function timesOf(query: Record<string, string>): Promise<string[]> {
   const answer = await audit(query)
   expect(answer.status).toBe(200)

@@ -17,8 +17,9 @@ export interface UnusableDeps {
 }
 
 /**
- * Stores unusable items of the list in the inbox as if the provider had sent notices. Operators can see and retry the
- * items there. Later runs do not read them again.
+ * Creates a recorder for unusable items of the provider's payment list. It stores each item in the inbox as if the
+ * provider had sent a notice about it, so operators can see and retry it. Items without a usable id are only counted
+ * and logged.
  */
 export function openUnusable(provider: Provider, { take, log }: UnusableDeps) {
   const counts: Partial<Record<UnusableReason, number>> = {}
