@@ -2887,7 +2887,7 @@ export interface components {
              */
             status: "queued" | "running" | "completed" | "failed" | "cancelled";
             /**
-             * @description The current phase. Null for a job without phases.
+             * @description The current phase, or the last one of a job that failed. Null for a job without phases, and for a completed backup or restore.
              * @example Writing the rows to the file
              */
             phase: string | null;

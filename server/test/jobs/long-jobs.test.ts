@@ -145,6 +145,25 @@ describe('the progress of a job', () => {
     })
   })
 
+  it('names the phase of a backup until the backup is completed', async () => {
+    const { admin } = north.people
+    const { job_id } = await order(service, admin)
+    const shown = async () => (await get(admin, `/${job_id}`)).body
+    const { store } = memoryStore()
+    const written = Promise.withResolvers<void>()
+    const write: typeof store.write = async (...given) => {
+      await written.promise
+      return memory(...given)
+    }
+    const memory = store.write
+    await workOn(service, { ...store, write })
+    await until('the phase is recorded', async () => (await shown()).phase ?? undefined)
+    expect(await shown()).toMatchObject({ status: 'running', phase: 'Preparing', can_cancel: true })
+    written.resolve()
+    await until('the backup is completed', async () => (await shown()).finished_at ?? undefined)
+    expect(await shown()).toMatchObject({ status: 'completed', phase: null, done: null })
+  })
+
   it('ends as failed when the process of the job stops reporting', async () => {
     const [{ id }] = (await service.database.sql<{ id: string }>(
       `insert into jobs (tenant_id, kind, actor, seen_at)

@@ -28,7 +28,8 @@ export function jobSchemas(kinds: readonly string[]) {
       ),
       status: OneOf(JOB_STATUSES, { examples: ['running'] }),
       phase: Nullable(Type.String(), {
-        description: 'The current phase. Null for a job without phases.',
+        description:
+          'The current phase, or the last one of a job that failed. Null for a job without phases, and for a completed backup or restore.',
         examples: ['Writing the rows to the file'],
       }),
       done: Nullable(Count, { description: 'The work done in this phase.', examples: [412] }),

@@ -16,12 +16,17 @@ const IS_PREVIEW = sql`coalesce((options ->> 'dry_run')::boolean, false)`
 const CAN_CANCEL = sql`cancelled_by is null and kind <> 'forget'
   and (status = 'queued' or status = 'running' and (kind = 'create' or ${IS_PREVIEW}))`
 
+/** Selects a column of the progress. Null for a completed job, whose last record may be older than its end. */
+const untilCompleted = (column: string) =>
+  sql`case when status <> 'completed' then ${sql.ref(column)} end as ${sql.ref(column)}`
+
 export const BACKUP_JOBS = sql<LongJobRow>`
   select id::text, case kind when 'create' then 'backup' when 'forget' then 'backup_rewrite'
       else case when ${IS_PREVIEW} then 'restore_preview' else 'restore' end end as kind,
     tenant_id, backup_id::text as subject_id,
     case when status = 'failed' and cancelled_by is not null then 'cancelled' else status end as status,
-    phase, done, total, coalesce(unit, 'records') as unit,
+    ${untilCompleted('phase')}, ${untilCompleted('done')}, ${untilCompleted('total')},
+    coalesce(unit, 'records') as unit,
     case when cancelled_by is null then error end as error, result, actor, created_at, started_at,
     progressed_at, counted_since, finished_at, ${CAN_CANCEL} as can_cancel
   from backup_jobs`
