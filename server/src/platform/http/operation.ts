@@ -37,10 +37,7 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   headers: Readonly<Record<H, readonly string[]>>
   /** The request's `Host` header, from which sign-in reads the tenant's subdomain. `X-Forwarded-Host` is never read. */
   host: string
-  /**
-   * Returns the console's session cookie.
-   * @throws Error if the operation does not declare `browserSession`
-   */
+  /** Returns the console's session cookie. @throws Error if the operation does not declare `browserSession` */
   browserSession(): BrowserSession
 }
 

@@ -7,10 +7,7 @@ import { Problem } from '../../lib/problems.ts'
 import { createQuota, WINDOW_SECONDS } from '../throttle/rate-limiter.ts'
 
 export interface RateLimit {
-  /**
-   * Counts a call of `key`. Returns undefined if there is no limit.
-   * @throws Problem 429 beyond the limit
-   */
+  /** Counts a call of `key`. Returns undefined if there is no limit. @throws Problem 429 beyond the limit */
   take(key: string, reply: FastifyReply): Promise<void> | undefined
 }
 
@@ -49,10 +46,7 @@ export function openLimits(
   }
 }
 
-/**
- * Creates a limit. Its headers show `name`.
- * @param perMinute calls per key and minute; 0 for no limit
- */
+/** Creates a limit. Its headers show `name`. @param perMinute calls per key and minute; 0 for no limit */
 export function rateLimit(name: string, perMinute: number): RateLimit {
   if (perMinute === 0) return { take: () => undefined }
   const quota = createQuota(perMinute)

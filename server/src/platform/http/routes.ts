@@ -38,10 +38,7 @@ declare module 'fastify' {
 
 /** Dependencies of the routes, which the composition root supplies. */
 export interface Guards {
-  /**
-   * Returns the identity that a bearer token belongs to.
-   * @throws Problem 401
-   */
+  /** Returns the identity that a bearer token belongs to. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
   /**
    * Requires that the caller entered the password again within the last minutes, if the session is one of a browser.
@@ -100,10 +97,7 @@ export function addOperations(
 /** The log message for an error code that the operation does not declare. Such a code is a bug in the service. */
 export const UNDECLARED = 'undeclared refusal'
 
-/**
- * Makes startup fail if a route has no access rules.
- * @throws Error if a route is neither an operation nor a page
- */
+/** Makes startup fail if a route has no access rules. @throws Error if a route is neither an operation nor a page */
 export function requireOperations(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     if (!route.config?.operation && !route.config?.isPage)
@@ -113,10 +107,7 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-/**
- * Registers the route of an operation.
- * @param queue limits how many requests a caller can run simultaneously
- */
+/** Registers the route of an operation. @param queue limits how many requests a caller can run simultaneously */
 function addOperation(
   app: FastifyInstance,
   op: AnyOperation,

@@ -43,10 +43,7 @@ export function differing<T extends object>(
   return given.flatMap(([key, value]) => (isSame(record[key as keyof T], value) ? [] : [key]))
 }
 
-/**
- * Returns the part of `value` to record.
- * @param other the same field's value on the other side of the change
- */
+/** Returns the part of `value` to record. @param other the same field's value on the other side of the change */
 function shown(value: unknown, other: unknown): unknown {
   if (!isObject(value)) return value
   const differing = Object.keys(value).filter(
