@@ -85,7 +85,7 @@ function recipients(text: string): string[] {
   return all
 }
 
-/** Returns true for an age recipient `age1…`: an X25519 key in Bech32 (age-encryption.org/v1, BIP 173). */
+/** Returns true for an age recipient `age1…`: an X25519 key in valid Bech32 (age-encryption.org/v1, BIP 173). */
 function isRecipient(text: string): boolean {
   const decoded = bech32.decodeUnsafe(text)
   return decoded?.prefix === 'age' && bech32.fromWordsUnsafe(decoded.words)?.length === 32

@@ -25,8 +25,8 @@ export interface BatcherOptions<T> {
 
 export interface Batcher<T> {
   /**
-   * Queues the item; a queued item is written once. Items added during a write are written together. The promise
-   * rejects if the item is dropped or the batcher has stopped. Callers may ignore it.
+   * Queues the item, unless it is queued already. Items added during a write are written together. The promise resolves
+   * once the item is written, and rejects if it is dropped or the batcher has stopped. Callers may ignore it.
    */
   add(item: T): Promise<void>
   /** Resolves when no item is being written or queued. */

@@ -102,7 +102,7 @@ interface PageInput {
 }
 
 /**
- * Returns the cursor after which the page starts, or undefined by number. Rejects faults that a schema cannot express.
+ * Returns the cursor after which a page starts, or undefined for a page by number. Rejects faults beyond the schema.
  */
 export function pageStartOf(
   list: List,

@@ -18,7 +18,7 @@ export interface Discarding {
 
 /**
  * Runs `discard` in one transaction if no configured key is the root key. The service then starts with a new one.
- * @throws StartupError if a key decrypts the database, or without a confirmation, or with other processes
+ * @throws StartupError if a key decrypts the database, the loss is not confirmed, or other processes run
  */
 export function discardSealed(
   db: Scopes,

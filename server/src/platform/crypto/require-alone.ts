@@ -9,7 +9,7 @@ const PATIENCE_MS = 3_000
 const RETRY_MS = 100
 
 /**
- * Locks the root key until the transaction ends. @throws StartupError if another process uses the database or the lock
+ * Locks the root key until the transaction ends. @throws StartupError if another process uses the key or the database
  */
 export async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
   if (!(await tryLockUntilEnd(tx, 'rootKey')))

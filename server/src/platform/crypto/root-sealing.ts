@@ -30,7 +30,7 @@ function openRows(sealer: Sealer, column: RootSealed, rows: readonly store.RootS
 }
 
 /**
- * Re-encrypts a column. Returns the count, and messages about unreadable values. @param by only values of these keys
+ * Re-encrypts a column. Returns the count, and messages about unreadable values. @param by selects values of these keys
  */
 export async function resealWithRoot(
   tx: TenantTx,

@@ -41,7 +41,7 @@ export interface Changes {
   silentMs(): number
   /**
    * Returns whether a tenant (null: every tenant) is in maintenance mode. Nodes notice a change within a second. The
-   * advisory lock of the restore's connection ends with that connection.
+   * mode ends with the connection of the restore, which holds an advisory lock.
    */
   isInMaintenance(tenantId: number | null): boolean
   /**

@@ -42,7 +42,7 @@ const DENIED = '42501'
 
 /**
  * Applies the session settings and identifies the server. Uses SQL, because poolers refuse or ignore startup
- * parameters. @throws ServerRefused if the settings are not kept, or if a server must write and cannot
+ * parameters. @throws ServerRefused if the settings are not kept, or the server cannot write although it must
  */
 export async function introduce(
   client: pg.Client,

@@ -17,9 +17,7 @@ const EVERYTHING: ReadonlySet<Topic> = new Set<Topic>(['restored', DELETED])
 export const recordTopics = (topics: Iterable<Topic>): string =>
   `insert into invalidations (topics) values (${pg.escapeLiteral([...topics].join(' '))}) returning xid::text`
 
-/**
- * Returns a query for the topics committed after a snapshot, as `xid topic`. @param snapshot SQL; null finds nothing
- */
+/** Returns a query for the topics committed after a snapshot, as "id topic". @param snapshot SQL; null finds nothing */
 export const findTopicsSince = (snapshot: string): string => `
   select xid::text || ' ' || topic from (
     select xid, topics from invalidations where xid >= pg_snapshot_xmax(${snapshot}::pg_snapshot)

@@ -16,7 +16,7 @@ interface Queryable {
 }
 
 /**
- * Returns the tenants in maintenance mode. @param timeoutMs until the query fails @throws ServerRefused as a heartbeat
+ * Returns the tenants in maintenance mode. @param timeoutMs for the query @throws ServerRefused by a read-only server
  */
 export async function readMaintenance(
   connection: Queryable,

@@ -12,8 +12,8 @@ export interface ServerCheck {
 
 export interface ReferenceServer {
   /**
-   * The server that this node uses. Undefined before the first. Null during a check, when none may acknowledge a
-   * commit.
+   * The server that this node uses. Undefined before the first server. Null during a check, when no server may
+   * acknowledge a commit.
    */
   current(): ServerIdentity | null | undefined
   /** Registers the check that a new server must pass before this node uses it. */

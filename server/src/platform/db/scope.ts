@@ -261,9 +261,7 @@ interface View {
 
 const endless = (): Patience => ENDLESS
 
-/**
- * Closes the connection if BEGIN takes too long. It never waits for a lock, so the server or network is unresponsive.
- */
+/** Closes the connection if BEGIN takes too long. BEGIN never waits for a lock, so the server or network hangs. */
 function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): void {
   let isAnswered = false
   const answered = () => {
@@ -320,7 +318,7 @@ export function ofScope(tx: Scoped, column: string) {
 
 /**
  * Returns the SQL condition for rows of the transaction's tenant. Across tenants, it matches rows without a tenant and
- * those of `tenantId`, or of every tenant that is not deleted (null).
+ * rows of `tenantId`, or if that is null, of every tenant that is not deleted.
  */
 export function ofInstallation(tx: Scoped, column: string, tenantId: number | null) {
   if (tx.tenantId !== null) return ofScope(tx, column)

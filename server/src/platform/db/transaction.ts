@@ -222,7 +222,7 @@ function entering(tenantId: number): string {
   return `set local wardkeep.tenant_id = '${tenantId}'`
 }
 
-/** Returns the SQL that records the topics and commits. A NOTIFY inside would make all commits of the server queue. */
+/** Returns the SQL that records the topics and commits. A NOTIFY inside would make all commits wait for each other. */
 const closing = (topics: ReadonlySet<Topic>): string =>
   topics.size === 0 ? 'commit' : `${recordTopics(topics)}; commit`
 

@@ -18,7 +18,7 @@ export interface ColumnRules {
    * Columns with values that can be used up, such as recovery codes, and the SQL value after access is brought back.
    */
   readonly spent?: Readonly<Record<string, string>>
-  /** The column with the time of an undoable deletion, which rows deleted by the restore get. */
+  /** The column with the time of a deletion that can be undone. Set in rows that the restore deletes. */
   readonly deletedAt?: string
   /** A column with a unique index whose values may have moved between rows, and a unique temporary value for it. */
   readonly parked?: { readonly column: string; readonly value: string }

@@ -1,7 +1,4 @@
-/**
- * Limits the calls per address, user or tenant. Reports the remaining calls in the `RateLimit` header fields
- * (draft-ietf-httpapi-ratelimit-headers).
- */
+/** Limits calls per address, user or tenant, with `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers). */
 import type { FastifyReply } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import { createQuota, WINDOW_SECONDS } from '../throttle/rate-limiter.ts'
@@ -22,10 +19,7 @@ export interface Limits {
   userWrites: RateLimit
   /** Limit for the changes of all users of one tenant together. */
   tenantWrites: RateLimit
-  /**
-   * Limit per session for revoking access. It is separate from the limits for changes, so that a caller who has used
-   * those up can still revoke access.
-   */
+  /** Limit per session for revoking access, which a caller without remaining changes can still do. */
   revocations: RateLimit
 }
 
