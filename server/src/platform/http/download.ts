@@ -89,7 +89,7 @@ function endWith(socket: Socket, stream: Readable): void {
   if (socket.destroyed) end()
 }
 
-/** Reads the first element in advance. Ending the result also ends its source, even before any use. */
+/** Reads the first element in advance. Ending the result ends its source, even if nothing was consumed. */
 async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
   const iterator = source[Symbol.asyncIterator]()
   let first: IteratorResult<T> | undefined = await iterator.next()

@@ -19,7 +19,7 @@ export interface Limits {
   userWrites: RateLimit
   /** Limit for the changes of all users of one tenant together. */
   tenantWrites: RateLimit
-  /** Limit per session for revoking access, which a caller without remaining changes can still do. */
+  /** Limit per session for revoking access, which stays possible after the limits for changes are used up. */
   revocations: RateLimit
 }
 

@@ -28,7 +28,7 @@ export interface TrackedJob {
   readonly signal: AbortSignal
   /** Reports the progress. Fields that are left out stay. The progress is recorded within a second. */
   report(progress: Partial<store.TrackedProgress>): void
-  /** Ends the job as failed with an error text for the user, otherwise as completed. Returns false if it had ended. */
+  /** Ends the job as failed with an error text, otherwise as completed. Returns false if the job had already ended. */
   end(error?: string): Promise<boolean>
 }
 

@@ -107,7 +107,7 @@ const hold = statement<InSession>(
   (value) => sql`select session_holds(${value('session_id')}::uuid)`,
 )
 
-/** Appends an entry to its change's commit, without waiting. The commit fails if the actor's session has ended. */
+/** Appends an entry that commits with its change. Does not wait. The commit fails if the actor's session has ended. */
 export async function append(tx: TenantTx, actor: Actor, entry: NewEntry): Promise<void> {
   send(tx, actor, entry)
 }

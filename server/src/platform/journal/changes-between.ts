@@ -15,8 +15,8 @@ interface Digest {
 }
 
 /**
- * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that no secret column is included. Of
- * objects, such as settings, includes only the keys that differ.
+ * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that no secret column is included. For
+ * objects such as settings, includes only the keys that differ.
  */
 export function changesBetween<T extends object>(
   before: T | null,
@@ -73,7 +73,7 @@ export function canonical(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
 }
 
-/** Compares canonical forms without formatting them, which takes as long as all other work on an object. */
+/** Compares canonical forms directly, because formatting a long object takes as long as all other work on it. */
 function isSame(one: unknown, other: unknown): boolean {
   return (one === undefined) === (other === undefined) && isSameJson(one, other)
 }

@@ -83,7 +83,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
-      // Polls with increasing delays, because no notification reports the end of a block by a transaction or process.
+      // Polls with increasing delays. Nothing notifies when a blocking transaction ends or another process stops
+      // reading.
       eagerMs *= 2
       return Math.min(eagerMs / 2, pollMs)
     }

@@ -13,9 +13,10 @@ export interface Horizon {
 }
 
 /**
- * Finds the oldest running transaction that may belong to this database. The order of the queries makes this safe: a
- * transaction in the snapshot of the first, still locked in the third, has run all the time, and so has its process,
- * whose database the second reads. In doubt, a transaction counts as one of this database.
+ * Finds the oldest running transaction that may belong to this database. The order of the three queries makes this
+ * safe. A transaction in the snapshot of the first query whose id is still locked in the third query has run the whole
+ * time. So has its process, whose database the second query reads. Unless the queries prove otherwise, a transaction
+ * counts as one of this database.
  */
 export async function horizonOf(tx: TenantTx): Promise<Horizon> {
   const [{ snapshot } = { snapshot: '' }] = (

@@ -40,7 +40,7 @@ export function isUnchangedSince(
 }
 
 /**
- * Deletes the recorded writes visible to the snapshot `before`, as every cached total is newer. Returns the next
+ * Deletes the recorded writes visible to the snapshot `before`, because every cached total is newer. Returns the next
  * snapshot. Also deletes rows with transaction ids that this cluster has not assigned yet (copied from another
  * cluster).
  */
