@@ -22,8 +22,7 @@ export async function openApp(deps: AppDeps) {
   const opened = await openFeatures(core, onClose)
   const { features, tables, columns, steps, fixes, outgoing } = opened
   const list: readonly Feature[] = Object.values(features)
-  // Ends all background work at the same time. A slow request then does not delay the release of a claimed job to other
-  // nodes.
+  // Ends all background work at the same time, so that a slow request does not delay the release of a claimed job.
   const working: (() => unknown)[] = [
     core.hold.stop,
     ...list.map((feature) => () => feature.stopping?.()),
@@ -66,7 +65,6 @@ export async function openApp(deps: AppDeps) {
     tables,
     columns,
     steps,
-    /** The self-healing checks. */
     fixes,
     metrics: core.metrics,
     /** Reports whether mails, webhooks and messages are paused, and lets the caller resume them. */

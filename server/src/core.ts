@@ -1,7 +1,4 @@
-/**
- * The parts that all features share: database, jobs, mails, keys and outgoing requests. They are opened before the
- * features.
- */
+/** The parts that all features share. They are opened before the features. */
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import packageJson from '../package.json' with { type: 'json' }
@@ -115,7 +112,6 @@ export interface AppDeps {
   background?: readonly string[]
 }
 
-/** The work of a process: answering requests, background work, or both. */
 export type ProcessRole = 'api' | 'worker' | 'all'
 
 export interface Core {
@@ -125,7 +121,6 @@ export interface Core {
   readonly publicUrl: string
   /** Returns whether this process does the named background work. */
   readonly runs: (work: string) => boolean
-  /** The version of the service. */
   readonly version: string
   readonly db: Scopes
   /** Separate connections for sign-in. */
@@ -140,14 +135,9 @@ export interface Core {
   readonly jobs: Jobs
   /** Derives keys of the service, each for one purpose. */
   readonly deriveKey: DeriveKey
-  /**
-   * Functions that derive keys from the root keys. The first uses the current key, and the others use former keys that
-   * are still stored.
-   */
+  /** Derives keys from the root keys: the current one first, then former keys that are still stored. */
   readonly ofRootKeys: readonly [DeriveKey, ...DeriveKey[]]
-  /** Encrypts with the root key. */
   readonly sealer: Sealer
-  /** Encrypts with the key of a tenant. */
   readonly keyRing: KeyRing
   readonly passwords: Passwords
   readonly throttle: Throttle
@@ -184,10 +174,7 @@ export type Needs<Part extends keyof Core, Setting extends keyof Config = never>
   Part
 > & { readonly config: Pick<Config, Setting> }
 
-/**
- * Opens the core on a migrated database. Registers every opened part with `onClose`. If opening fails, the parts opened
- * so far are therefore still closed.
- */
+/** Opens the core on a migrated database. Registers every part with `onClose`, also if opening fails later. */
 export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   const { config, address, clock = systemTime } = deps
   const outage = watchOutages(deps.log, clock)

@@ -1,4 +1,3 @@
-/** The HTTP server with the operations of all features, the console and the documentation. */
 import type { Core } from './core.ts'
 import { conflictsOf } from './open-features.ts'
 import type { Feature } from './platform/feature/feature.ts'

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-/** The `wardkeep` command. */
 import { enableCompileCache } from 'node:module'
 import { Problem } from './lib/problems.ts'
 import { StartupError } from './lib/startup-error.ts'

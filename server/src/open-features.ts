@@ -1,7 +1,4 @@
-/**
- * The list of features. It shows what each feature needs to open, and what the features encrypt, restore and repair
- * together.
- */
+/** The list of features: what each needs to open, and what they encrypt, restore and repair together. */
 import { CORE_ROOT_SEALED, type Core } from './core.ts'
 import { openAudit } from './features/audit/index.ts'
 import {
@@ -43,7 +40,6 @@ import type { RestoreColumns } from './platform/feature/restore-columns.ts'
 import type { RestoreRules } from './platform/feature/restore-rule.ts'
 import type { OnClose } from './platform/lifecycle/undo.ts'
 
-/** The capabilities of features that do not exist yet. */
 const NOT_BUILT: Feature = {
   name: 'not built',
   capabilities: {
@@ -52,10 +48,7 @@ const NOT_BUILT: Feature = {
   },
 }
 
-/**
- * Opens the features. A feature is opened after all features that it calls, directly or through a function that is
- * passed in.
- */
+/** Opens the features. A feature is opened after all features that it calls, directly or through a passed function. */
 export async function openFeatures(core: Core, onClose: OnClose) {
   const opened = <F extends Feature>(feature: F): F => {
     onClose(feature.name, () => feature.close?.())
@@ -126,7 +119,6 @@ export const SEALED: readonly SealedTable[] = [
   MESSENGER_LINKS,
 ]
 
-/** The kinds of purged records. No backup restores them. */
 const PURGED_RECORDS = [PURGED_PATIENTS]
 
 /** Every value that the root key encrypts. */
@@ -137,7 +129,6 @@ export const ROOT_SEALED: readonly RootSealed[] = [
   SEALED_REPLIES,
 ]
 
-/** Exports for commands that work without a running service. */
 export { backupIdentity, eventTenantId, storeBy, verifyBackupFile, verifySealed }
 
 /** Restores a backup into an empty database, except for records that were purged after the backup. */

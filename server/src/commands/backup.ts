@@ -1,4 +1,3 @@
-/** The `wardkeep backup` commands. They write results to stdout and progress to stderr. */
 import { resolve } from 'node:path'
 import { type App, openApp } from '../app.ts'
 import { readConfig } from '../config/config.ts'
@@ -50,10 +49,7 @@ export async function verifyBackup(
   process.stdout.write(`${json ? JSON.stringify(file) : `${what} is valid: ${line(file)}`}\n`)
 }
 
-/**
- * Returns the dependencies of a drill without a running service. Opens a service on the restored copy only to verify
- * it.
- */
+/** Returns the dependencies of a drill without a running service. Opens one on the restored copy only to verify it. */
 function trial() {
   const config = readConfig()
   const store = storeBy(config)
@@ -112,7 +108,6 @@ export function forgetTenantInBackups(tenant: string, { json }: Output): Promise
 type Commands = App['features']['backups']['commands']
 type Backup = Awaited<ReturnType<Commands['create']>>
 
-/** Runs backup commands, with or without a running service. */
 export const onBackups = (work: (backups: Commands) => Promise<string>): Promise<void> =>
   withApp((app) => work(app.features.backups.commands), true)
 

@@ -15,10 +15,7 @@ import { openLog } from '../platform/observe/log.ts'
 import { deleteSealed } from './lost-root.store.ts'
 import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
 
-/**
- * Works on the database without opening a service, because a broken key would prevent the service from starting.
- * @param looks true for work that only reads. It may run while a service is running.
- */
+/** Works without opening a service, because a broken key would prevent its start. @param looks true for reads only */
 async function withKeys(
   work: (db: Scopes, source: KeySource) => Promise<void>,
   isReadOnly = false,
@@ -51,10 +48,7 @@ export function rotateRootKey(): Promise<void> {
   })
 }
 
-/**
- * Deletes all encrypted data. No other process may use the database.
- * @throws StartupError unless the lost key is confirmed
- */
+/** Deletes all encrypted data. No other process may use the database. @throws StartupError if not confirmed */
 export async function abandon(confirmed: string | undefined): Promise<void> {
   await withKeys((db, source) =>
     discardSealed(db, { source, confirmed, discard: deleteSealed, eventTenantId }),

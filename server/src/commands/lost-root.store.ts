@@ -1,10 +1,8 @@
-/** Deletes everything that the root key encrypts, directly or through other keys. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../platform/db/index.ts'
 
 /**
- * Deletes the encrypted data and disables every second factor. Keeps tenants, users, departments, payments and the
- * journal.
+ * Deletes the encrypted data and disables second factors. Keeps tenants, users, departments, payments and the journal.
  */
 export async function deleteSealed(tx: TenantTx): Promise<void> {
   for (const statement of [

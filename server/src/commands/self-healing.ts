@@ -1,4 +1,3 @@
-/** The `wardkeep self-healing` commands. */
 import type { App } from '../app.ts'
 import { asSentence, Problem } from '../lib/problems.ts'
 import { StartupError } from '../lib/startup-error.ts'
@@ -19,10 +18,7 @@ export function scanNow({ json = false }: { json?: boolean }): Promise<void> {
   }, true)
 }
 
-/**
- * Confirms a proposed fix, with or without a running service.
- * @throws StartupError if the fix is unknown or not proposed
- */
+/** Confirms a proposed fix. @throws StartupError if the fix is unknown or not proposed */
 export function confirmCommand(key: string): Promise<void> {
   return withApp(async ({ features }) => {
     const fix = await features.selfHealing.service.confirmByKey(key).catch((error: unknown) => {

@@ -8,10 +8,7 @@ import { SYSTEM } from '../platform/journal/index.ts'
 import { openLog } from '../platform/observe/log.ts'
 import { migrateOrExplain, openDatabase, openExistingDatabase } from './start.ts'
 
-/**
- * Opens the service without listening, runs one piece of work, and prints the result.
- * @param joins true to use the embedded database of a running service
- */
+/** Opens the service without listening and runs the work. @param joins true to use a running service's database */
 export async function withApp(work: (app: App) => Promise<string>, joins = false): Promise<void> {
   const config = readConfig()
   const log = openLog('warn', 2)
@@ -21,8 +18,7 @@ export async function withApp(work: (app: App) => Promise<string>, joins = false
     await migrateOrExplain(address, config, log)
     const rootKeys = keySource(config, log)
     const publicUrl = config.PUBLIC_URL ?? 'http://localhost'
-    // Logs only errors. A command does only its own work, and the service does the background work and recovers from
-    // faults.
+    // Logs only errors, because a command leaves the background work and recovery to the service.
     const quiet = openLog('error', 2)
     const app = await openApp({ config, address, publicUrl, rootKeys, log: quiet, role: 'api' })
     try {
@@ -73,7 +69,6 @@ export function resetOperator(email: string, removesFactor: boolean): Promise<vo
   }, true)
 }
 
-/** Releases outgoing messages, with or without a running service. */
 export function releaseOutbound(): Promise<void> {
   return withApp(
     async (app) =>
@@ -84,10 +79,7 @@ export function releaseOutbound(): Promise<void> {
   )
 }
 
-/**
- * Rotates the signing key, with or without a running service.
- * @param revokes true to reject tokens of former keys now
- */
+/** Rotates the signing key. @param revokes true to reject tokens of former keys now */
 export function rotateSigningKey(revokes: boolean): Promise<void> {
   return withApp(async ({ features: { auth } }) => {
     await auth.keys.rotate(revokes)

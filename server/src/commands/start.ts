@@ -29,10 +29,7 @@ const PAUSED = `This is a restored copy, so it does not send mails, webhooks or 
 \`wardkeep outbound release\`.
 `
 
-/**
- * Opens the configured database. Starts it if it is the embedded one.
- * @param joins true to use an embedded database that another process runs
- */
+/** Opens the configured database. @param joins true to use an embedded database that another process runs */
 export async function openDatabase(
   config: Config,
   log: Logger,
@@ -52,10 +49,7 @@ export async function openDatabase(
   return { address: embedded.connection, stop: embedded.stop }
 }
 
-/**
- * Opens a database like `openDatabase`, for commands that need existing data. Creates nothing.
- * @throws StartupError if there is no Wardkeep database
- */
+/** Opens an existing database and creates nothing. @throws StartupError if there is no Wardkeep database */
 export async function openExistingDatabase(
   config: Config,
   log: Logger,
@@ -79,7 +73,6 @@ export async function openExistingDatabase(
   }
 }
 
-/** Starts the service and runs it until a signal stops it. */
 export async function start(role: string): Promise<void> {
   if (role !== 'api' && role !== 'worker' && role !== 'all')
     throw new StartupError('Invalid value of --role. Pass api, worker or all.')
@@ -96,9 +89,7 @@ export async function start(role: string): Promise<void> {
   const own = role === 'worker' ? undefined : serviceAt(config)
   const ofMetrics = metricsAt(config)
   await requireFree([own, ofMetrics].filter((at) => at !== undefined))
-  // Loads the modules of the application while the database starts.
   const loading = import('../app.ts')
-  // If startup fails, everything that was acquired so far is released.
   await using undo = new AsyncDisposableStack()
   const onStop = (what: string, stop: () => Promise<unknown>) =>
     undo.defer(
@@ -131,10 +122,7 @@ export async function start(role: string): Promise<void> {
   log.info({ address: listening }, 'listening')
 }
 
-/**
- * Waits for the server at DATABASE_URL.
- * @returns false if a signal stops the process first
- */
+/** Waits for the server at DATABASE_URL. @returns false if a signal stops the process first */
 async function databaseIsThere(config: Config, log: Logger): Promise<boolean> {
   const { DATABASE_URL: url, DATABASE_WAIT_SECONDS: seconds } = config
   if (url === undefined || seconds === 0) return true
@@ -146,8 +134,8 @@ async function databaseIsThere(config: Config, log: Logger): Promise<boolean> {
 }
 
 /**
- * Waits for a running restore to end, because the migrations would change the tables during the restore.
- * @returns false if a signal stops the process first
+ * Waits for a restore, during which migrations must not change tables. @returns false if a signal stops the process
+ * first
  */
 const restoreIsOver = (address: DatabaseAddress, config: Config, log: Logger): Promise<boolean> =>
   explained(
@@ -193,13 +181,9 @@ async function explained<T>(config: Config, work: Promise<T>): Promise<T> {
   }
 }
 
-/**
- * Error codes for an address that cannot be used, because it is unknown or belongs to another machine, or because its
- * name does not resolve.
- */
+/** Error codes for an unusable address: unknown, on another machine, or with a name that does not resolve. */
 const UNUSABLE = ['EACCES', 'EADDRNOTAVAIL', 'EINVAL', 'ENOTFOUND', 'EAI_AGAIN']
 
-/** An address to listen on, with the names of the variables that set it. */
 interface At {
   host: string
   port: number
@@ -217,10 +201,7 @@ const metricsAt = ({ METRICS_HOST, METRICS_PORT }: Config): At | undefined =>
     ? undefined
     : { host: METRICS_HOST, port: METRICS_PORT, names: ['METRICS_HOST', 'METRICS_PORT'] }
 
-/**
- * Listens on all addresses at the same time, because two of them may be equal. Then closes them.
- * @throws Error if an address is not free
- */
+/** Checks all addresses at the same time, because two of them may be equal. @throws Error if an address is not free */
 async function requireFree(addresses: readonly At[]): Promise<void> {
   await using listeners = new AsyncDisposableStack()
   for (const at of addresses) {
@@ -247,10 +228,7 @@ async function listeningOn<T>({ host, port, names }: At, listening: Promise<T>):
   }
 }
 
-/**
- * Returns the URL at which this machine reaches the service. Omits the zone of an IPv6 address, because URLs cannot
- * contain it.
- */
+/** Returns the URL at which this machine reaches the service, without an IPv6 zone (not allowed in URLs). */
 function localUrl({ HOST, PORT }: Config): string {
   const host = HOST.replace(/%.*$/, '')
   return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`

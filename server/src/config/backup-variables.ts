@@ -1,5 +1,3 @@
-/** The variables of backups. */
-
 import { bech32 } from '@scure/base'
 import { parseCron } from '../lib/cron.ts'
 import { parseS3Url, type S3Credentials, type S3Location } from './s3-url.ts'
@@ -62,13 +60,12 @@ export const BACKUP_VARIABLES = {
   }),
 }
 
-/** The bucket of the backups, and the credentials to write to it. */
 interface S3Bucket {
   location: S3Location
   credentials: S3Credentials
 }
 
-/** Reads the bucket and its credentials. @throws Error that contains no secret */
+/** @throws Error that contains no secret */
 function bucketOf(text: string, env: NodeJS.ProcessEnv): S3Bucket {
   if (env.BACKUP_DIR) throw new Error('cannot be set together with BACKUP_DIR. Remove one of them')
   const { location, credentials } = parseS3Url(text)
@@ -88,10 +85,7 @@ function recipients(text: string): string[] {
   return all
 }
 
-/**
- * Returns true for a native age recipient, `age1…`: an X25519 public key in Bech32 with a valid checksum
- * (age-encryption.org/v1, BIP 173).
- */
+/** Returns true for an age recipient `age1…`: an X25519 key in valid Bech32 (age-encryption.org/v1, BIP 173). */
 function isRecipient(text: string): boolean {
   const decoded = bech32.decodeUnsafe(text)
   return decoded?.prefix === 'age' && bech32.fromWordsUnsafe(decoded.words)?.length === 32

@@ -1,7 +1,4 @@
-/**
- * The configuration. Only this module reads the environment. The tables of `docs/reference/configuration.md` are
- * generated from the variables.
- */
+/** Reads the configuration. The tables of `docs/reference/configuration.md` are generated from the variables. */
 import { misspelt } from '../lib/spelling.ts'
 import { StartupError } from '../lib/startup-error.ts'
 import { BACKUP_VARIABLES } from './backup-variables.ts'
@@ -53,13 +50,9 @@ export const VARIABLES = {
 
 type Variables = typeof VARIABLES
 
-/** The validated configuration, by variable name. */
 export type Config = { readonly [K in keyof Variables]: ReturnType<Variables[K]['read']> }
 
-/**
- * Reads and validates the whole configuration.
- * @throws StartupError with one line for each invalid variable
- */
+/** Reads and validates the whole configuration. @throws StartupError with one line for each invalid variable */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const values: Record<string, unknown> = {}
   const faults: string[] = []
@@ -75,17 +68,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   return values as Config
 }
 
-/**
- * The length from which a name counts as long. A long name may differ in more letters: `TRUSTED_PROXY` needs three
- * edits.
- */
+/** The length of long names, which may differ in more letters: `TRUSTED_PROXY` needs three edits. */
 const LONG_NAME = 12
 const EDITS_OF_LONG_NAMES = 3
 
-/**
- * Returns a warning for each unknown variable whose name is similar to a known name. Without the warning, an operator
- * might not notice that the variable is ignored (decisions §12).
- */
+/** Warns about each unknown variable with a name similar to a known one, because it is ignored (decisions §12). */
 export function misspeltVariables(env: NodeJS.ProcessEnv = process.env): string[] {
   const known = Object.keys(VARIABLES)
   return Object.keys(env).flatMap((name) => {

@@ -1,4 +1,3 @@
-/** The variables of the database. */
 import { requireSupported } from '../lib/database-url.ts'
 import { integer, variable } from './variable.ts'
 

@@ -1,4 +1,3 @@
-/** The variables of the root key. */
 import { parseKey } from '../platform/crypto/index.ts'
 import { isProduction, variable } from './variable.ts'
 

@@ -1,4 +1,3 @@
-/** The variables of mail. */
 import { isIP } from 'node:net'
 import { parseSender } from '../platform/mail/addresses.ts'
 import { parseSmtpUrl } from '../platform/mail/smtp.ts'
@@ -25,9 +24,7 @@ export const MAIL_VARIABLES = {
   }),
 }
 
-/**
- * Returns the host of the URL as the domain of the sender. Returns `localhost` if the host is missing or an IP address.
- */
+/** Returns the host of the URL as the sender's domain, or `localhost` if the host is missing or an IP address. */
 function mailHost(publicUrl: string | undefined): string {
   const host = publicUrl && URL.canParse(publicUrl) ? new URL(publicUrl).hostname : ''
   return host === '' || isIP(host.replace(/^\[(.*)\]$/, '$1')) ? 'localhost' : host

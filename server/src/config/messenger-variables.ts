@@ -1,4 +1,3 @@
-/** The variables of the messenger bot. */
 import { parseUpstreamUrl } from '../platform/net/index.ts'
 import { variable } from './variable.ts'
 

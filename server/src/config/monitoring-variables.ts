@@ -1,4 +1,3 @@
-/** The variables of monitoring and logs. */
 import { host, integer, oneOf, variable } from './variable.ts'
 
 export const MONITORING_VARIABLES = {

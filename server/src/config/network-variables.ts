@@ -1,4 +1,3 @@
-/** The variables of proxies, browsers and rate limits. */
 import { integer, listIn, variable } from './variable.ts'
 
 export const NETWORK_VARIABLES = {

@@ -1,4 +1,3 @@
-/** The variables of patients. */
 import { integer, variable } from './variable.ts'
 
 export const PATIENT_VARIABLES = {

@@ -1,4 +1,3 @@
-/** The variables of payments. */
 import { isBadlyPasted } from '../lib/pasted.ts'
 import { parseNetworks, parseUpstreamUrl } from '../platform/net/index.ts'
 import { allOrNone, integer, listIn, variable } from './variable.ts'

@@ -6,7 +6,6 @@ export interface S3Credentials {
 }
 
 export interface S3Location {
-  /** The origin of all requests. */
   origin: string
   /** The path of the bucket at the origin. Empty if the host contains the bucket's name. */
   bucketPath: string
@@ -23,9 +22,7 @@ const PART = /^[\w.-]+$/
 /** The hosts of Amazon S3, with or without the bucket name in front. */
 const AMAZON = /^(?:(.+)\.)?(s3(?:[.-][a-z0-9.-]+)?\.amazonaws\.com(?:\.cn)?)$/
 
-/**
- * @throws Error that explains the expected format. The message never contains the value, which may contain a secret.
- */
+/** @throws Error that explains the expected format, without the value, which may contain a secret */
 export function parseS3Url(text: string): {
   location: S3Location
   credentials: S3Credentials | undefined

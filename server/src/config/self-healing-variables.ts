@@ -1,4 +1,3 @@
-/** The variables of self-healing. */
 import { parseCron } from '../lib/cron.ts'
 import { oneOf, variable } from './variable.ts'
 

@@ -1,4 +1,3 @@
-/** The variables of the service itself. */
 import { flag, host, integer, isProduction, oneOf, variable } from './variable.ts'
 
 export const SERVICE_VARIABLES = {
@@ -87,10 +86,7 @@ export const SERVICE_VARIABLES = {
 
 const isRoot = () => process.getuid?.() === 0
 
-/**
- * Requires PUBLIC_URL, because links and tokens contain this URL. Not required if users reach the service at HOST and
- * PORT.
- */
+/** Requires PUBLIC_URL for links and tokens, unless users reach the service at HOST and PORT. */
 function ownUrl(env: NodeJS.ProcessEnv): undefined {
   const isLocal = /^(localhost|127\.[\d.]+|::1)?$/.test(env.HOST ?? '')
   if (isProduction(env) || (env.SMTP_URL && !isLocal))

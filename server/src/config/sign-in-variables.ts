@@ -1,4 +1,3 @@
-/** The variables of passwords and tokens. */
 import { integer, oneOf, variable } from './variable.ts'
 
 export const SIGN_IN_VARIABLES = {

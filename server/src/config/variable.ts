@@ -1,14 +1,10 @@
-/** Environment variables, and the functions that read their text. */
 import { isIP } from 'node:net'
 
 /** A variable: its meaning, its default in words, and the function that reads its text. */
 export interface Variable<T> {
   meaning: string
   default: string
-  /**
-   * Reads the text. Undefined means that the variable is not set.
-   * @throws Error that says what is wrong and what to write instead
-   */
+  /** Reads the text, or undefined if the variable is not set. @throws Error that says what to write instead */
   read(text: string | undefined, env: NodeJS.ProcessEnv): T
 }
 
@@ -33,7 +29,6 @@ export function flag(text: string | undefined, fallback: boolean): boolean {
   throw new Error('must be true or false')
 }
 
-/** Reads one of several words. */
 export function oneOf<Word extends string>(fallback: Word, words: readonly Word[]) {
   return (text: string = fallback): Word => {
     const word = words.find((one) => one === text)
@@ -42,10 +37,7 @@ export function oneOf<Word extends string>(fallback: Word, words: readonly Word[
   }
 }
 
-/**
- * Reads an address to listen on. Does not check that this machine has the address. If it does not, listening fails
- * later.
- */
+/** Reads an address to listen on. Does not check that this machine has the address. */
 export function host(text = '127.0.0.1'): string {
   if (!isIP(text) && !/^[\w-]+(\.[\w-]+)*$/.test(text))
     throw new Error('must be an IP address or the name of a host')
@@ -59,10 +51,7 @@ export const listIn = (text: string): string[] =>
     .map((item) => item.trim())
     .filter((item) => item !== '')
 
-/**
- * Returns readers for variables that must be set together or not at all.
- * @param names the names of all these variables
- */
+/** Returns readers for variables that must be set together or not at all. @param names all of these variables */
 export function allOrNone(names: readonly string[]) {
   return <T>(name: string, parse: (text: string) => T): Variable<T | undefined>['read'] =>
     (text, env) => {

@@ -1,4 +1,3 @@
-/** The variables of webhooks. */
 import { parseNetworks } from '../platform/net/index.ts'
 import { flag, integer, variable } from './variable.ts'
 

@@ -3,9 +3,8 @@ import type { Time } from './time.ts'
 import { within } from './within.ts'
 
 /**
- * The handling of a batch whose write has failed. `retry` writes the same items again after `retryMs`. `split` writes
- * the two halves separately, down to single items, so that one rejected item does not block the others. For a single
- * item, `split` means `drop`. `drop` rejects the promises of the callers.
+ * Handles a failed write: `retry` repeats it after `retryMs`, `split` writes both halves separately (so that one
+ * rejected item does not block the others; a single item is dropped), `drop` rejects the callers' promises.
  */
 export type BatchVerdict = 'retry' | 'split' | 'drop'
 
@@ -26,17 +25,13 @@ export interface BatcherOptions<T> {
 
 export interface Batcher<T> {
   /**
-   * Queues the item. Items that are added during a write are written together. An item that is already queued is
-   * written once. The promise resolves once the item is written. It rejects if the item is dropped or the batcher has
-   * stopped. Callers may ignore the promise.
+   * Queues the item, unless it is queued already. Items added during a write are written together. The promise resolves
+   * once the item is written, and rejects if it is dropped or the batcher has stopped. Callers may ignore it.
    */
   add(item: T): Promise<void>
   /** Resolves when no item is being written or queued. */
   idle(): Promise<void>
-  /**
-   * Writes the queued items without gaps for up to `patienceMs`. Items that are not written by then are never written,
-   * and their promises stay pending.
-   */
+  /** Writes the queued items without gaps for up to `patienceMs`. The promises of the remaining items stay pending. */
   stop(patienceMs: number): Promise<void>
 }
 

@@ -5,7 +5,6 @@ export interface Cron {
   readonly text: string
   /** Returns the first time after the instant. Both are milliseconds since the Unix epoch. */
   after(at: number): number
-  /** Returns the last time before the instant. */
   before(at: number): number
 }
 

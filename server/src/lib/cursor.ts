@@ -1,10 +1,6 @@
-/**
- * The cursor of a list: the position where a page ended, as an opaque text from which the next page starts. It contains
- * only values that the caller has already seen, so it is not secret. Every cursor is validated when it comes back.
- */
+/** The cursor of a list: the end of a page, as an opaque text. It contains only values that the caller has seen. */
 import { createHash } from 'node:crypto'
 
-/** The type of the values that a list can be sorted by. */
 export type SortKind = 'integer' | 'text' | 'time'
 
 export type SortValue = string | number
@@ -13,16 +9,12 @@ export type SortValue = string | number
 export interface Cursor {
   /** The sort value of the last record, followed by its id unless the list is sorted by id. */
   key: readonly SortValue[]
-  /** The number of the page that starts here. */
   page: number
   total: number
   estimated: boolean
 }
 
-/**
- * The maximum length of a cursor. It is longer than any cursor that the service writes (with a key of 200 characters of
- * 4 bytes each).
- */
+/** The maximum length of a cursor. The longest real one has a key of 200 characters of 4 bytes each. */
 export const MAX_CURSOR = 4_000
 /** The maximum length of a text in UTF-16 code units. A name of 200 characters has up to 400 code units. */
 const MAX_TEXT = 512

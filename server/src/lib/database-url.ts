@@ -17,23 +17,18 @@ const PARAMETERS: ReadonlySet<string> = new Set([
 ])
 const TARGET = 'target_session_attrs'
 /**
- * Values of `target_session_attrs` that have the same effect here, because the service always needs a server that
- * accepts writes.
+ * Values of `target_session_attrs` with the same effect here, because the service needs a server that accepts writes.
  */
 const TARGETS: ReadonlySet<string> = new Set(['any', 'read-write', 'primary'])
 
 const EXAMPLE = 'postgres://user:password@host:5432/database'
 const PARTS = /^(?<scheme>postgres(?:ql)?:\/\/)(?<authority>[^/?#]*)(?<rest>.*)$/s
 
-/**
- * Returns a URL for each host, in the given order, with the parameters that the driver understands.
- * @throws Error with the reason. The message never contains the password.
- */
+/** Returns a URL for each host, in the given order. @throws Error with the reason, without the password */
 export function urlsOfHosts(text: string): [string, ...string[]] {
   const { scheme, authority, rest } = PARTS.exec(text)?.groups ?? {}
   if (scheme === undefined || authority === undefined || rest === undefined) throw invalid()
-  // An unencoded `/`, `?` or `#` in a password ends the authority. An error message would then show the rest of the
-  // password as a parameter.
+  // An unencoded `/`, `?` or `#` ends the authority. An error could then show the rest of the password.
   if (!authority.includes('@') && rest.includes('@')) throw invalid()
   const user = authority.slice(0, authority.lastIndexOf('@') + 1)
   const hosts = authority.slice(user.length).split(',')

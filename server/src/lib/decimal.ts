@@ -2,7 +2,6 @@
 
 /** The size from which JavaScript writes a number with an exponent (ECMA-262, Number::toString). */
 const LARGE = 1e21
-/** The size below which JavaScript writes a number with an exponent too. */
 const SMALL = 1e-6
 
 /** Returns how many more characters PostgreSQL needs for a number than JavaScript, such as 309 - 6 for `1e+308`. */

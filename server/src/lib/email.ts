@@ -1,7 +1,4 @@
-/**
- * The canonical spelling of an e-mail address. It is used for look-ups, uniqueness and counters. Accounts have ASCII
- * addresses. Only this module decides which other spellings mean the same address.
- */
+/** The canonical spelling of an e-mail address for look-ups, uniqueness and counters. Accounts have ASCII addresses. */
 import { domainToASCII } from 'node:url'
 
 /** Returns an address in lower case, in normal width, without invisible characters, and with its domain in ASCII. */
@@ -23,8 +20,7 @@ export function withAsciiDomain(address: string): string {
 }
 
 /**
- * Returns the domain in ASCII. Returns an empty text if it is invalid, or contains a character that would end the host
- * of a URL.
+ * Returns the domain in ASCII, or an empty text if it is invalid or contains a character that would end a URL's host.
  */
 const asciiOf = (domain: string): string =>
   /[\s/\\?#:@%[\]]/.test(domain) ? '' : domainToASCII(domain)

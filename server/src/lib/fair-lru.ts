@@ -1,18 +1,16 @@
 /**
- * A cache for values of many tenants within limits. Evicts the least recently used value of a tenant that uses the most
- * bytes. A tenant never loses a value while another tenant uses twice as much.
+ * A cache for many tenants. Evicts the least recently used value of a tenant that uses the most bytes. A tenant never
+ * loses a value while another tenant uses twice as much.
  */
 
 export interface FairLruOptions<V> {
   /** The maximum number of cached values. 0 disables the cache. */
   maxEntries: number
-  /** The maximum number of cached bytes. */
   maxBytes?: number
   /** Returns the size of a value. The default is 1. */
   bytesOf?(value: V): number
   /** Returns the labels by which `dropLabelled` finds a value. */
   labelsOf(value: V): readonly string[]
-  /** The maximum time in milliseconds for which a value is cached. */
   ttlMs?: number
   /** Milliseconds since the Unix epoch. */
   now?(): number
@@ -25,7 +23,6 @@ export interface CacheUsage {
   bytes: number
 }
 
-/** A value with its tenant and its key. */
 export interface CachedValue<K, V> {
   tenantId: number
   key: K
@@ -34,14 +31,13 @@ export interface CachedValue<K, V> {
 
 export interface FairLru<K, V> {
   get(tenantId: number, key: K): V | undefined
-  /** Returns the value like `get`. The call does not count as a use. */
+  /** Returns the value like `get`, but does not count as a use. */
   peek(tenantId: number, key: K): V | undefined
   /** Iterates over all values in the order of insertion. Values may be added and dropped during the iteration. */
   all(): Iterator<CachedValue<K, V>, void>
   /** Returns whether the tenant has the value, or any tenant if null. The call does not count as a use. */
   has(tenantId: number | null, key: K): boolean
   set(tenantId: number, key: K, value: V): void
-  /** Drops the value of the key in all tenants. */
   drop(key: K): void
   dropTenant(tenantId: number): void
   dropLabelled(label: string): void
@@ -56,7 +52,6 @@ interface Item<K, V> {
   key: K
   value: V
   bytes: number
-  /** Milliseconds since the Unix epoch. */
   expiresAt: number
   shelf: Shelf<K, V>
 }
@@ -78,10 +73,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
   const items = new Map<K, Item<K, V>>()
   const labelled = new Map<string, Set<Item<K, V>>>()
   const shelves = new Map<number, Shelf<K, V>>()
-  /**
-   * The shelves (the values of one tenant each), grouped by the power of two of their bytes. With this, the fullest
-   * shelf is found without comparing all of them.
-   */
+  /** The shelves by the power of two of their bytes, to find the fullest one without comparing all. */
   const byClass: Set<Shelf<K, V>>[] = Array.from({ length: CLASSES }, () => new Set())
   let usedBytes = 0
 
@@ -144,8 +136,7 @@ export function fairLru<K, V>(options: FairLruOptions<V>): FairLru<K, V> {
       if (!item) return undefined
       if (isExpired(item)) return void expire(item)
       const { items } = item.shelf
-      // Deletes and adds the item, which makes it the most recently used one, because a set keeps the order of
-      // insertion.
+      // Makes the item the most recently used one, because a set keeps the order of insertion.
       items.delete(item)
       items.add(item)
       return item.value

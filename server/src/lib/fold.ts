@@ -1,15 +1,12 @@
 /**
- * The fold of names for search, duplicates, uniqueness and order. It makes texts equal that people read as the same
- * name (decisions §1). Stored folds and search tokens depend on it, so every change must raise `FOLD_VERSION`.
+ * The fold of names for search, duplicates, uniqueness and order (decisions §1). Stored folds and search tokens depend
+ * on it, so every change must raise `FOLD_VERSION`.
  */
 
 /** The version of the fold. Search tokens of an earlier version are computed again. */
 export const FOLD_VERSION = 2
 
-/**
- * Apostrophes, primes, and similar letters and marks that people type instead. They are removed before NFKD, because
- * NFKD would split some of them.
- */
+/** Apostrophes, primes and similar marks. They are removed before NFKD, which would split some of them. */
 const APOSTROPHES =
   /['`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf\u1fef\u1ffd\u1ffe\u2018-\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40]/gu
 
@@ -88,8 +85,8 @@ export function foldText(text: string): string {
 }
 
 /**
- * Returns a folded name. Hyphens, blanks and punctuation become a single blank. Between CJK characters they are
- * removed. Apostrophes are removed. The result is empty for a text without a letter, digit or symbol.
+ * Returns a folded name without apostrophes. Hyphens, blanks and punctuation become one blank, or nothing between CJK
+ * characters. The result is empty for a text without a letter, digit or symbol.
  */
 export function foldName(name: string): string {
   return foldText(name.replaceAll(APOSTROPHES, ''))
@@ -98,9 +95,7 @@ export function foldName(name: string): string {
     .replaceAll(BETWEEN_CJK, '')
 }
 
-/**
- * Returns the words of a folded name in sorted order, because some people write the family name first and others last.
- */
+/** Returns the sorted words of a folded name, because some people write the family name first and others last. */
 export const foldWords = (name: string): string =>
   foldName(name).split(' ').sort().join(' ').replaceAll(BETWEEN_CJK, '')
 
@@ -110,7 +105,6 @@ const SEPARATOR = '\u0001'
 /** The maximum number of folded characters in a key. Keys are indexed, and a few characters fold to many. */
 const MAX_FOLDED = 200
 
-/** Returns the sort key of a name: the folded name, followed by the original name. */
 export function nameKey(name: string): string {
   const folded = foldName(name)
   const short = folded.length > MAX_FOLDED ? [...folded].slice(0, MAX_FOLDED).join('') : folded
@@ -120,16 +114,10 @@ export function nameKey(name: string): string {
 // Normalizes again after removing marks. Characters that have become adjacent may have to be reordered.
 const withoutMarks = (text: string) => text.normalize('NFKD').replaceAll(DROPPED, '')
 
-/**
- * Applies full case folding. The conversion to capitals and back turns ß and ẞ into ss. The caller excludes the dotless
- * ı.
- */
+/** Applies full case folding: capitals and back turn ß and ẞ into ss. The caller excludes the dotless ı. */
 const foldCase = (text: string) => text.toLowerCase().toUpperCase().toLowerCase()
 
-/**
- * Returns the ASCII digit for a decimal digit. Each script has ten consecutive digits, and the digits of two scripts
- * may be adjacent.
- */
+/** Returns the ASCII digit for a decimal digit. Each script has ten consecutive digits; two scripts may be adjacent. */
 function digit(character: string): string {
   const code = character.codePointAt(0) as number
   let first = code

@@ -1,7 +1,6 @@
 /**
- * Releases the memory of a chunk that is no longer used, if the chunk is the last part of its buffer. If gigabytes of
- * chunks were left to the garbage collector, it would scan the heap about a hundred times and keep about a hundred
- * megabytes allocated.
+ * Releases the memory of an unused chunk that is the last part of its buffer. The garbage collector would scan the heap
+ * about a hundred times for gigabytes of chunks, and keep about 100 MB allocated.
  */
 export function releaseChunk({ buffer, byteOffset, byteLength }: Uint8Array): void {
   const isLast = byteOffset + byteLength === buffer.byteLength

@@ -2,22 +2,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface GatherOptions {
-  /**
-   * The maximum number of concurrent lookups. If more than one is allowed, a lookup that hangs does not block the
-   * others.
-   */
+  /** The maximum number of concurrent lookups. Above one, a lookup that hangs does not block the others. */
   atOnce: number
-  /** The maximum number of keys in one lookup. */
   maxKeys: number
   /** Returns whether a single key may have caused the failure. If true, each key is looked up separately. */
   mayBeOfOne(error: unknown): boolean
 }
 
-/**
- * @param ask looks up many keys. The result omits keys that were not found.
- * @returns a function that looks up one key together with others. It resolves to undefined if the key was not found,
- * and throws the errors of `ask`.
- */
+/** Returns a function that looks up one key together with others. It resolves to undefined if the key was not found. */
 export function gather<K, V>(
   ask: (keys: readonly K[]) => Promise<ReadonlyMap<K, V>>,
   { atOnce, maxKeys, mayBeOfOne }: GatherOptions,

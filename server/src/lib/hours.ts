@@ -1,4 +1,3 @@
-/** The hours that the time series of the overview cover. */
 import Type from 'typebox'
 import { HOUR } from './clock.ts'
 

@@ -5,10 +5,7 @@ const DATE_LENGTH = '2026-11-21'.length
 /** Returns true for a date without a time, which means a whole UTC day. */
 export const isBareDate = (text: string): boolean => text.length === DATE_LENGTH
 
-/**
- * Converts a time to milliseconds since the Unix epoch. A date means the start of its day in UTC. A time without a zone
- * is in UTC.
- */
+/** Returns milliseconds since the Unix epoch. A date means the start of its UTC day. No zone means UTC. */
 export function instantOf(text: string): number {
   if (isBareDate(text)) return Date.parse(`${text}T00:00:00Z`)
   const spelled = text.replace(' ', 'T')

@@ -7,7 +7,6 @@ type Encoding = (typeof ENCODINGS)[number]
 
 /** A JSON response that is the same for every caller. Its bytes are created once and shared. */
 export class JsonBytes<T> {
-  /** The type of the value. Used only by the compiler, and never set. */
   declare readonly of?: T
   readonly #plain: Buffer
   readonly #encoded: Readonly<Record<Encoding, Buffer>>
@@ -34,12 +33,8 @@ function allows(accepted: string, encoding: string): boolean {
   })
 }
 
-/**
- * A response that is already JSON. No serializer removes fields that the schema does not declare, so the code that
- * creates the text must leave them out.
- */
+/** A response that is already JSON. No serializer removes undeclared fields, so the text must not contain any. */
 export class JsonText<T> {
-  /** The type of the value in the text. Used by the compiler only and never set. */
   declare readonly of?: T
   readonly text: string
 

@@ -7,21 +7,15 @@ export interface KeyedQueueOptions {
   perKey: number
   /** The maximum number of tasks of one key that wait. The default is 256. */
   maxWaiting?: number
-  /**
-   * The longest wait. A task that has waited longer is refused at its turn, because its caller has probably given up.
-   */
+  /** The longest wait. A task is refused after it at its turn, because its caller has probably given up. */
   patience?: { ms: number; clock: Pick<Time, 'monotonic'> }
   /** Returns the problem with which a task is refused. The default is `overloaded`. */
   refusal?(): Problem
 }
 
 export interface KeyedQueue<K> {
-  /**
-   * Runs the work now or at its turn.
-   * @throws the refusal if too many tasks wait, or if this task has waited too long
-   */
+  /** Runs the work now or at its turn. @throws the refusal if too many tasks wait, or the wait was too long */
   run<T>(key: K, work: () => T | Promise<T>): Promise<T>
-  /** Returns whether a task of the key would have to wait now. */
   isFull(key: K): boolean
 }
 

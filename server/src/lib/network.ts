@@ -1,7 +1,4 @@
-/**
- * Returns the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address. One customer can
- * choose any of the 2^64 addresses of a /64.
- */
+/** Returns the network that counts as one client: an IPv4 address, or the /64 that one IPv6 customer can use. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const [front = '', back] = address.replace(/%.*$/, '').split('::')
@@ -17,8 +14,8 @@ export function networkOf(address: string): string {
 const IPV6_NETWORK = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64/
 
 /**
- * Returns the largest network that one customer may have. For an IPv6 network, this is its /48 (RFC 6177). Any other
- * network is returned unchanged. Text after the network is kept.
+ * Returns the largest network of one customer: an IPv6 /48 (RFC 6177), otherwise unchanged. Keeps text after the
+ * network.
  */
 export function siteOf(network: string): string {
   return network.replace(IPV6_NETWORK, '$1::/48')

@@ -18,7 +18,6 @@ export const EXACT_TOTAL = 10_000
 /** The number of the last record that `page` can reach. `after` has no such limit. */
 export const DEEPEST_PAGE = 10_000
 
-/** The query of a page after defaults are applied. */
 export interface PageQuery<S extends string = string> {
   /** The number of the page. The default is 1, unless `after` is set. */
   page?: number
@@ -34,14 +33,11 @@ export interface List<S extends string = string> {
   readonly sortable: Readonly<Record<S, SortKind>>
   /** Functions that compute the sort key of a field from its value, for fields such as names. */
   readonly orderedBy: Readonly<Record<string, (value: string) => string>>
-  /** The query parameters that all lists accept. */
   readonly query: ReturnType<typeof queryOf<S>>
 }
 
 /**
- * @param name the name of the list, which distinguishes its cursors from those of other lists
- * @param sortable the sort fields, including `id`, which breaks ties
- * @param orderedBy functions that compute the stored sort keys of fields (`readPage`)
+ * @param name keeps cursors of lists apart @param sortable includes `id` to break ties @param orderedBy see `readPage`
  */
 export function defineList<const S extends string>(
   name: string,
@@ -88,7 +84,6 @@ function queryOf<S extends string>(
   }
 }
 
-/** A request for one page of a list. */
 export interface PageRequest<Q extends PageQuery = PageQuery> {
   list: List
   caller: { role: Role; tenant_id: number }
@@ -97,7 +92,6 @@ export interface PageRequest<Q extends PageQuery = PageQuery> {
   from: Cursor | undefined
 }
 
-/** The result for a query that cannot match any record. */
 export const NONE_FOUND: Found<never> = { items: [], more: false, total: 0, estimated: false }
 
 /** The parts of a request that determine a page, and the paths of parameters that failed validation. */
@@ -108,8 +102,7 @@ interface PageInput {
 }
 
 /**
- * Returns the cursor after which the page starts. Returns undefined for a page by number. Rejects faults that a schema
- * cannot express.
+ * Returns the cursor after which a page starts, or undefined for a page by number. Rejects faults beyond the schema.
  */
 export function pageStartOf(
   list: List,
@@ -156,7 +149,6 @@ function bindingOf(
   ])
 }
 
-/** Returns the response schema for a page of items. */
 export function pageOf<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -175,7 +167,6 @@ export function pageOf<T extends TSchema>(item: T) {
 
 export type Page<T> = Omit<Static<ReturnType<typeof pageOf>>, 'items'> & { items: T[] }
 
-/** The records of a page, and whether there are more. */
 export interface Found<T> {
   items: T[]
   more: boolean
@@ -183,14 +174,12 @@ export interface Found<T> {
   estimated: boolean
 }
 
-/** Returns the sort value of a record's field. */
 function sortValue({ orderedBy }: List, record: object, field: string): SortValue {
   const value = (record as Record<string, SortValue>)[field] as SortValue
   const keyed = orderedBy[field]
   return keyed ? keyed(String(value)) : value
 }
 
-/** Builds the response for the requested page. */
 export function toPage<T extends { id: SortValue }>(
   { list, caller, query, from }: PageRequest,
   { items, more, total, estimated }: Found<T>,

@@ -4,9 +4,7 @@ const CLINGING = `[\\s\\p{Cc}\\p{Cf}"'\`\u201c\u201d\u2018\u2019\u00ab\u00bb]`
 const AROUND = new RegExp(`^${CLINGING}|${CLINGING}$`, 'u')
 const NOTHING_ELSE = /^[\s\p{Cc}\p{Cf}]*$/u
 
-/**
- * Returns true if a pasted secret has blanks, quotes or invisible characters around it, which would change the secret.
- */
+/** Returns true if a pasted secret has blanks, quotes or invisible characters around it, which would change it. */
 export const isBadlyPasted = (secret: string): boolean => AROUND.test(secret)
 
 const QUOTED =
@@ -22,7 +20,6 @@ export const withoutDirections = (text: string): string =>
 /** Returns true for text that consists only of blanks and invisible characters. */
 export const isBlank = (text: string): boolean => NOTHING_ELSE.test(text)
 
-/** Returns a code that a person typed or pasted without blanks, hyphens, dashes and invisible characters, and with wide characters in ASCII. */
 export const typedCode = (code: string): string =>
   code
     .normalize('NFKC')

@@ -1,27 +1,18 @@
 /** Looks for work repeatedly: immediately when it is woken or while there is more work, otherwise at intervals. */
 import type { Time } from './time.ts'
 
-/**
- * Looks for work once and does it. Returns true if more work is left, false to look again after `pollMs`, or the
- * milliseconds to wait. A call to `wake` ends the wait.
- */
+/** Returns true if more work is left, false to look again after `pollMs`, or the milliseconds to wait unless woken. */
 export type Poll = () => Promise<boolean | number>
 
 export interface PollerOptions {
   clock: Pick<Time, 'after'>
   /** Milliseconds between two looks if the poller is not woken. `Infinity` disables polling. */
   pollMs: number
-  /**
-   * The minimum pause between two looks in milliseconds. It also applies when the poller is woken, so that several
-   * wake-ups are combined. A function computes the pause for each look.
-   */
+  /** The minimum pause between two looks in milliseconds, also when woken, so that several wake-ups are combined. */
   minGapMs?: number | (() => number)
   /** The minimum pause after a failed look. The default is `minGapMs`. */
   failureGapMs?: number
-  /**
-   * Receives the error of a failed look. The next look follows after `pollMs`, or when the poller is woken.
-   * @param previous the error of the previous look, or undefined if that look succeeded
-   */
+  /** Receives the error of a failed look. @param previous the error of the previous look, or undefined */
   onError(error: unknown, previous: unknown): void
 }
 
@@ -29,8 +20,7 @@ export interface Poller {
   /** Starts a look now. If a look is already running, another one follows. */
   wake(): void
   /**
-   * Wakes the poller. Resolves when a look that started after this call finds that no work is left, or when the poller
-   * stops.
+   * Wakes the poller. Resolves when a look that started after this call finds no work left, or when the poller stops.
    */
   idle(): Promise<void>
   /** Ends the pause, waits for the current look, and starts no other look. */

@@ -1,7 +1,4 @@
-/**
- * The registry of everything that can go wrong in a request: code, status and message for the caller. A test compares
- * `docs/reference/errors.md` with it.
- */
+/** The registry of request errors: code, status and message. A test compares `docs/reference/errors.md` with it. */
 export const PROBLEMS = {
   not_authenticated: [401, 'Not authenticated'],
   invalid_token: [401, 'The access token is invalid or has expired. Refresh it or sign in again.'],
@@ -180,7 +177,6 @@ export const PROBLEMS = {
   stopping: [503, 'The service is shutting down. Try again shortly.'],
 } as const satisfies Record<string, readonly [status: number, detail: string]>
 
-/** A code in the registry, as in the `code` of an error body. */
 export type ProblemCode = keyof typeof PROBLEMS
 
 interface ProblemOptions {
@@ -213,11 +209,7 @@ export class Problem extends Error {
 export const asSentence = ({ message }: Problem): string =>
   message.endsWith('.') ? message : `${message}.`
 
-/**
- * Returns the row if it exists.
- * @param what the kind of record, in the caller's words
- * @throws Problem 404
- */
+/** Returns the row if it exists. @param what the kind of record, in the caller's words @throws Problem 404 */
 export function orNotFound<T>(row: T | undefined, what: string): T {
   if (row === undefined) throw new Problem('not_found', { detail: `No such ${what}` })
   return row
@@ -231,16 +223,10 @@ export interface ValidationIssue {
   type: string
 }
 
-/**
- * The maximum number of reported issues. More would not help the caller, and could make the response larger than the
- * request.
- */
+/** The maximum number of reported issues. More could make the response larger than the request. */
 const MAX_ISSUES = 50
 
-/**
- * The rejection of an invalid input: status 422 with every issue. Above the maximum, the last issue contains the number
- * of the remaining ones.
- */
+/** The rejection of an invalid input: status 422. Above the maximum, the last issue counts the remaining ones. */
 export class InvalidInput extends Error {
   readonly issues: readonly ValidationIssue[]
 

@@ -5,23 +5,18 @@ import { patterned } from './patterns.ts'
 /** A record id: an integer from 1 to 2^53-1 (decisions §1). */
 export const Id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 
-/** Returns the schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T => ({
   ...schema,
   description,
 })
 
-/** Returns the schema of an id in a path, with the kind of record and an example. */
 export const idOf = (noun: string, example: number) =>
   Type.Integer({ ...Id, description: `The id of the ${noun}.`, examples: [example] })
 
 /** A timestamp in ISO 8601, in UTC with milliseconds and `Z`. The database returns timestamps in this format. */
 export const Timestamp = Type.String({ format: 'date-time' })
 
-/**
- * Returns the schema of a value or an explicit null. Both types are in one list, so that error messages name the
- * expected type.
- */
+/** Returns the schema of a value or an explicit null, in one list, so that error messages name the expected type. */
 export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
   const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] }
   return Type.Unsafe<Static<T> | null>({
@@ -35,15 +30,13 @@ export function Nullable<T extends TSchema>(schema: T, options: object = {}) {
 /** A calendar day such as `2026-11-21`. */
 export const CalendarDate = Type.String({ format: 'date' })
 
-/** Returns the schema of a fixed list of words. */
 export function OneOf<const T extends readonly string[]>(values: T, options: object = {}) {
   return Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 }
 
 /**
- * Returns the schema of trimmed text on one line. Invisible characters are refused, because the text appears in mails,
- * lists and logs. Joiners are allowed, because Persian, Indic scripts and emoji need them.
- * @param refused additional characters to refuse, in the syntax of a regular expression's character class
+ * Returns the schema of trimmed text on one line, without invisible characters, because mails, lists and logs show it.
+ * Allows joiners for Persian, Indic scripts and emoji. @param refused more characters, as in a RegExp class
  */
 export const line = (maxLength: number, refused = '', options: object = {}) =>
   Type.String({
@@ -73,7 +66,6 @@ export const EmailAddress = Type.String({
   asciiDomain: true,
 })
 
-/** The address of a person without an account. */
 export const ContactAddress = Type.String({ format: 'idn-email', maxLength: 254, trim: true })
 
 /** A new password of 8 to 128 characters. The password rules check it for refused words (decisions §3). */

@@ -1,7 +1,4 @@
-/**
- * Shares running loads, one for each key. If a load is voided, its callers still get the result, but the result is not
- * stored.
- */
+/** Shares running loads by key. Callers of a voided load get its result, but the result is not stored. */
 
 export interface Flights<K, V> {
   /** Joins the running load of the key, or starts one. `land` receives the result unless the load was voided. */

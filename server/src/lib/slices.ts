@@ -2,10 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 
-/**
- * The caller must call this after each piece of work. If the slice has ended, the call waits for a turn of the event
- * loop.
- */
+/** Call this after each piece of work. If the slice has ended, the call waits for a turn of the event loop. */
 export type Breathe = () => Promise<void> | undefined
 
 /** @param ms the length of a slice. Only a single piece of work may occupy the event loop for longer. */

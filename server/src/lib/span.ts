@@ -1,4 +1,3 @@
-/** The time range of a list query. */
 import { DAY } from './clock.ts'
 import { instantOf, isBareDate } from './instant.ts'
 import type { Refuse } from './problems.ts'
@@ -10,8 +9,8 @@ export interface Span {
 }
 
 /**
- * Returns the range between two inclusive ends. A date without a time covers its whole UTC day. A time covers its whole
- * millisecond, because stored records have this precision. Rejects a `from` after `to`.
+ * Returns the range between two inclusive ends: whole UTC days for dates, whole milliseconds (the stored precision) for
+ * times. Rejects a `from` after `to`.
  */
 export function spanOf(from: string | undefined, to: string | undefined, refuse: Refuse): Span {
   const start = from === undefined ? undefined : instantOf(from)
@@ -24,10 +23,7 @@ export function spanOf(from: string | undefined, to: string | undefined, refuse:
   }
 }
 
-/**
- * Limits a time to the years that the database can store. With an offset, or at the end of a day, a time may be outside
- * them.
- */
+/** Limits a time to the years that the database can store, which an offset or the end of a day may exceed. */
 function iso(time: number): string {
   const [first, last] = ['0001-01-01T00:00:00.000Z', '9999-12-31T23:59:59.999Z']
   return time < Date.parse(first)

@@ -3,10 +3,7 @@
 /** The maximum edits between a misspelt name and the suggested one (decisions §1, §12). */
 const MAX_EDITS = 2
 
-/**
- * Returns the known name within `most` edits of `name`. Returns undefined if `name` itself is known, or if no known
- * name is similar.
- */
+/** Returns the known name within `most` edits of `name`, or undefined if `name` is known or none is similar. */
 export function misspelt(
   name: string,
   known: readonly string[],

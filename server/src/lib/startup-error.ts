@@ -1,7 +1,4 @@
-/**
- * A fault of the environment (configuration, data folder, database) that prevents startup. The lines say what is wrong
- * and what the operator can do. They are printed without a stack trace.
- */
+/** A fault of the environment that prevents startup, printed without a stack trace. The lines say what to do. */
 export class StartupError extends Error {
   readonly lines: readonly string[]
 

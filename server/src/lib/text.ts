@@ -1,7 +1,4 @@
-/**
- * The text that the service accepts. It contains no NUL, which PostgreSQL cannot store, and no lone surrogates, which
- * UTF-8 cannot represent.
- */
+/** Text without NUL, which PostgreSQL cannot store, and lone surrogates, which UTF-8 cannot represent. */
 import { digitsBeyondJson } from './decimal.ts'
 
 /** Returns true if a string can be stored and sent as UTF-8 unchanged. */
@@ -9,12 +6,8 @@ export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0')
 }
 
-/**
- * The maximum number of reported paths. It is enough to correct the input, and the response stays at about the size of
- * the request.
- */
+/** The maximum number of reported paths, which keeps the response at about the size of the request. */
 const MAX_PATHS = 20
-/** The maximum number of characters of a key that a path shows. */
 const MAX_STEP_LENGTH = 60
 
 export interface Inspection {
@@ -28,7 +21,6 @@ export interface Inspection {
   digitsBeyondJson: number
 }
 
-/** Walks a value once, down to `deepest` levels of arrays and objects. */
 export function inspect(value: unknown, deepest: number): Inspection {
   const found: Inspection = {
     isTooDeep: false,

@@ -2,10 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Clock, systemClock } from './clock.ts'
 
-/**
- * A clock with timers. Pollers, leases, pacers and timeouts receive the clock from the code that creates them, so that
- * tests can move time instead of waiting.
- */
+/** A clock with timers. Passed to pollers, leases, pacers and timeouts, so that tests can move time. */
 export interface Time extends Clock {
   /** Returns milliseconds that never decrease. Only the difference between two values is meaningful. */
   monotonic(): number

@@ -1,4 +1,3 @@
-/** Waits for a promise, up to a time limit. */
 import type { Time } from './time.ts'
 
 /** Returns whether the work has ended within `ms`. Throws the error of the work. After a timeout the work continues. */

@@ -15,25 +15,18 @@ export interface OperationAccess<C> {
 
 /** Allows all callers. Needs no token, and ignores a token that is sent. */
 export const anyone: OperationAccess<null> = { name: 'anyone', roles: null }
-/** Allows every signed-in user, for operations on their own data. */
 export const signedIn: OperationAccess<Caller> = { name: 'signed in', roles: ROLES }
-/** Allows superadmins and admins. */
 export const admins: OperationAccess<Admin> = { name: 'admin', roles: ['superadmin', 'admin'] }
-/** Allows superadmins only. */
 export const superadmins: OperationAccess<Superadmin> = {
   name: 'superadmin',
   roles: ['superadmin'],
 }
-/**
- * Allows reading administration data. Superadmins may read that of every tenant, and admins and auditors that of their
- * own tenant.
- */
+/** Allows reading administration data: superadmins of every tenant, admins and auditors of their own tenant. */
 export const auditors: OperationAccess<Auditor> = {
   name: 'admin or auditor',
   roles: ['superadmin', 'admin', 'auditor'],
 }
 
-/** Allows all users of a clinic. */
 export const members: OperationAccess<Member> = {
   name: 'clinic',
   roles: ['admin', 'doctor', 'nurse', 'receptionist', 'auditor'],
@@ -53,10 +46,7 @@ export const clinicAuditors: OperationAccess<Member> = {
   roles: ['admin', 'auditor'],
 }
 
-/**
- * Requires that the access rule includes the caller's role.
- * @throws Problem 403 otherwise
- */
+/** Requires that the access rule includes the caller's role. @throws Problem 403 otherwise */
 export function requireRole(access: OperationAccess<unknown>, caller: Caller): void {
   if (access.roles?.includes(caller.role)) return
   throw new Problem('role_required', {
@@ -65,9 +55,8 @@ export function requireRole(access: OperationAccess<unknown>, caller: Caller): v
 }
 
 /**
- * Requires that a query or body names no tenant other than the caller's (decisions §2). Superadmins may name any
- * tenant.
- * @throws Problem 403 for another tenant
+ * Requires that a query or body names only the caller's tenant (decisions §2), except for superadmins. @throws Problem
+ * 403
  */
 export function requireOwnTenant(
   caller: Pick<Caller, 'role' | 'tenant_id'>,

@@ -30,7 +30,6 @@ export interface Identity {
   restriction: Restriction | null
 }
 
-/** A signed-in caller and the origin of the request. */
 export interface Caller extends Identity {
   origin: Origin
 }

@@ -1,4 +1,3 @@
-/** Callers and access rules, for routes and services. */
 export {
   admins,
   anyone,

@@ -1,8 +1,7 @@
 /**
- * Schedules work with limited concurrency. Serves waiting work round robin: one piece per group, and within a group one
- * piece per party. A group with a long queue therefore delays each other group by at most one piece. This holds even if
- * one person controls many parties of a group. While several groups are active, none of them occupies all turns, so the
- * next caller finds a free turn and a processor.
+ * Schedules work with limited concurrency, round robin by group, and by party within a group. A long queue of one group
+ * delays each other group by at most one piece, even if one person controls many of its parties. While several groups
+ * are active, none of them occupies all turns.
  */
 import { SECOND } from '../../lib/clock.ts'
 import { Problem } from '../../lib/problems.ts'
@@ -14,34 +13,22 @@ const COMPANY_MS = 10 * SECOND
 const PATIENCE_MS = SECOND
 
 export interface TurnLimits {
-  /** Maximum number of pieces that run in parallel. */
   atOnce: number
-  /** Maximum number of waiting pieces per party. */
   waitingOfOne: number
-  /** Maximum number of waiting pieces per group. */
   waitingOfGroup: number
-  /**
-   * Maximum number of waiting pieces in total. A group without waiting pieces may add one piece even above this limit.
-   */
+  /** Maximum number of waiting pieces in total. A group without waiting pieces may add one above this limit. */
   waiting: number
-  /**
-   * Maps a party to its group. A group contains all parties that one person may control. By default each party is its
-   * own group.
-   */
+  /** Maps a party to its group: all parties that one person may control. By default each party is its own group. */
   groupOf?: (party: string) => string
   /**
-   * Returns true if a group has low priority while others are active. The group's work then starts after that of other
-   * groups, and only while less than half of the turns are in use. After each piece the group pauses for as long as the
-   * piece took. By default no group has low priority.
+   * Returns true if a group has low priority while others are active. Its work then starts after theirs, uses less than
+   * half of the turns, and pauses after each piece for as long as the piece took.
    */
   givesWay?: (group: string) => boolean
   clock: Pick<Time, 'monotonic' | 'after'>
 }
 
-/**
- * Runs `work` when the party's turn comes. Returns its result.
- * @throws Problem 503 when too many pieces of the party, of its group, or in total are waiting
- */
+/** Runs `work` when the party's turn comes. @throws Problem 503 when too many pieces are waiting */
 export type FairTurns = <T>(party: string, work: () => Promise<T>) => Promise<T>
 
 export function fairTurns(limits: TurnLimits): FairTurns {
@@ -136,7 +123,6 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
       const now = clock.monotonic()
       return now - (groups.get(name)?.since ?? now)
     },
-    /** Iterates over the groups in order. A group that moves to the end during the iteration appears again. */
     groups: () => groups.keys(),
     wait(name: string, party: string): Promise<void> {
       const since = clock.monotonic()
@@ -170,10 +156,7 @@ function waitingTurns({ waitingOfOne, waitingOfGroup, waiting, clock }: TurnLimi
   }
 }
 
-/**
- * Stores the last party and the last party that differs from it. These two suffice to decide whether another party was
- * active.
- */
+/** Stores the last party and the last other party, which suffice to decide whether another party was active. */
 function companyWithin(ms: number, clock: TurnLimits['clock']) {
   let last = { party: '', at: Number.NEGATIVE_INFINITY }
   let other = last

@@ -1,5 +1,3 @@
-/** Cryptography for the features: password hashing, encryption at rest and the root key. */
-
 export {
   type KeyRing,
   openKeyRing,

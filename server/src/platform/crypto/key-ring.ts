@@ -1,6 +1,6 @@
 /**
- * The keys that encrypt a tenant's fields. The root key wraps a key-encryption key. The key-encryption key wraps one
- * data key per tenant, or two during a rotation. The data keys encrypt the fields (ADR 0012, 0020).
+ * The keys of a tenant's fields. The root key wraps a key-encryption key, which wraps one data key per tenant (two
+ * during a rotation). The data keys encrypt the fields (ADR 0012, 0020).
  */
 import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -20,18 +20,15 @@ import { type DataKey, openDataKey, type TenantKeys, tenantKeys } from './tenant
 export const KEY_BYTES = 32
 
 export interface KeyRing {
-  /**
-   * Returns a tenant's keys for reading. For a tenant without keys, decryption fails and the list of tokens is empty.
-   */
+  /** Returns a tenant's keys for reading. Without keys, decryption fails and the list of tokens is empty. */
   ofTenant(tx: TenantTx, tenantId: number): Promise<TenantKeys>
   /** Returns a tenant's keys for writing. Creates the first key if the tenant has none. */
   forWriting(tx: TenantTx, tenantId: number): Promise<TenantKeys>
 }
 
 /**
- * Opens the key ring, and creates the first key-encryption key if the database has none. Caches keys only while change
- * notifications are reliable.
- * @throws StartupError if the given root key does not decrypt the key-encryption key
+ * Opens the key ring, or creates it. Caches keys only while change notifications are reliable. @throws StartupError if
+ * the given root key does not decrypt the key-encryption key
  */
 export async function openKeyRing(
   db: Scopes,
@@ -66,8 +63,7 @@ export async function openKeyRing(
     const rows = await store.listDataKeys(tx, tenantId)
     const keys = openStoredKeys(root, tenantId, rows, (id) => {
       const name = `${tenantId}:${id}`
-      // An earlier transaction did not find this key either, so it does not exist. Reading the keys again would not
-      // help.
+      // An earlier transaction did not find this key either, so reading the keys again would not help.
       if ((missed.get(name) ?? Number.POSITIVE_INFINITY) < begunAt) return
       missed.set(name, db.clock.monotonic())
       forget(tenantId)
@@ -140,9 +136,7 @@ export interface StoredKey extends WrappedKey {
 }
 
 /**
- * Decrypts all data keys of a tenant.
- * @param onNewer passed on to `tenantKeys`
- * @throws UnreadableError if a key cannot be decrypted
+ * Decrypts all data keys of a tenant. @param onNewer see `tenantKeys` @throws UnreadableError if a key is unreadable
  */
 export function openStoredKeys(
   root: Sealer,
@@ -155,10 +149,7 @@ export function openStoredKeys(
   return tenantKeys(tenantId, opened, current?.id ?? 0, onNewer)
 }
 
-/**
- * Decrypts one data key.
- * @throws UnreadableError with the name of the key that cannot be decrypted: the data key, or the key that wraps it
- */
+/** Decrypts one data key. @throws UnreadableError with the name of the unreadable key: this one, or its wrapping key */
 export function openStoredKey(root: Sealer, tenantId: number, stored: WrappedKey): DataKey {
   const kek = kekOpener(root)({ id: stored.kek_id, wrapped_key: stored.wrapped_kek })
   return openDataKey(stored.id, kek.open(stored.wrapped_key, dataKeyPlace(tenantId)))

@@ -1,4 +1,3 @@
-/** SQL statements for key rotation. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 

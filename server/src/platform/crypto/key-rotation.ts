@@ -8,16 +8,12 @@ import { keyNameOf, openSealingKey, type Sealer, type SealingKey } from './seal.
 
 export interface KeyRotation {
   /**
-   * Creates a key-encryption key from `key`, and a new data key for each tenant that has one. Wraps all data keys with
-   * the new key-encryption key and retires the previous keys, in the same transaction. Returns the id of the new
-   * key-encryption key, or undefined if `key` is already in use.
-   * @param key 32 bytes; generated if omitted
+   * Creates a key-encryption key from `key` (32 bytes, generated if omitted) and a new data key for each tenant that
+   * has one. Wraps all data keys and retires the previous keys in one transaction. Returns undefined if `key` is
+   * already in use.
    */
   begin(tx: TenantTx, key?: Buffer): Promise<number | undefined>
-  /**
-   * Destroys all retired keys.
-   * @throws a foreign key error while a row still refers to one of them
-   */
+  /** Destroys all retired keys. @throws a foreign key error while a row still refers to one of them */
   end(tx: TenantTx): Promise<void>
 }
 
@@ -25,9 +21,7 @@ export function keyRotation(root: Sealer): KeyRotation {
   const open = (kek: { id: number; wrapped_key: Buffer }) =>
     root.open(kek.wrapped_key, kekPlace(kek.id))
 
-  /**
-   * Wraps all data keys with key `id`. Includes data keys that a node has just created without knowing of the rotation.
-   */
+  /** Wraps all data keys with key `id`, including keys of nodes that do not know of the rotation yet. */
   async function wrapAll(tx: TenantTx, id: number, keks: Map<number, SealingKey>): Promise<void> {
     const wrapped = await store.listWrappedByOthers(tx, id)
     const kek = keks.get(id) as SealingKey

@@ -1,4 +1,3 @@
-/** SQL statements for the wrapped keys. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './keys.table.ts'

@@ -7,16 +7,14 @@ import type { Logger } from '../observe/log.ts'
 const OTHERS = 0o006
 
 /**
- * Warns about files that every account can read or write. Skips missing files, which the service creates later with the
- * right mode. Allows group read access, because containers pass secrets in this way.
- * @param isStrict true to throw a StartupError instead of logging warnings
+ * Warns about files that every account can read or write. Skips missing files. Allows group read access, because
+ * containers pass secrets in this way. @param isStrict true to throw a StartupError instead
  */
 export async function refuseLooseModes(
   paths: Record<string, string | undefined>,
   isStrict: boolean,
   log: Logger,
 ): Promise<void> {
-  // Windows has no such file modes.
   if (process.platform === 'win32') return
   const faults: string[] = []
   for (const [variable, path] of Object.entries(paths)) {

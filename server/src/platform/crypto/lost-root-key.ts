@@ -9,10 +9,7 @@ import { fingerprintOf } from './seal.ts'
 
 export interface Discarding {
   source: RootKeySource
-  /**
-   * The fingerprint of the lost key, with which the operator confirms the deletion. If undefined, the error message
-   * asks for it.
-   */
+  /** The fingerprint of the lost key. If undefined, the error message asks the operator for it. */
   confirmed: string | undefined
   discard(tx: TenantTx): Promise<void>
   /** Returns the tenant whose webhooks receive the event. Returns null if there is none. */
@@ -20,10 +17,8 @@ export interface Discarding {
 }
 
 /**
- * Runs `discard` in one transaction if no configured key is the database's root key. Afterwards the service starts with
- * a new root key.
- * @throws StartupError if a configured key decrypts the database, the operator has not confirmed the lost key, or other
- * processes use the database
+ * Runs `discard` in one transaction if no configured key is the root key. The service then starts with a new one.
+ * @throws StartupError if a key decrypts the database, the loss is not confirmed, or other processes run
  */
 export function discardSealed(
   db: Scopes,

@@ -1,7 +1,6 @@
 /**
- * The root keys in a data folder, stored in files that only their owner can read. The current key is in `root.key`, the
- * next key of a rotation in `root.key.next`, and each previous key in `root.key.FINGERPRINT`. After a crash at any
- * point, all keys can still be found by their fingerprints.
+ * The root keys in a data folder: `root.key`, `root.key.next` during a rotation, and each previous key in
+ * `root.key.FINGERPRINT`. After a crash at any point, all keys can still be found by their fingerprints.
  */
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
@@ -16,8 +15,7 @@ const OTHERS = /^root[.]key[.](?:next|[0-9a-f]{16})$/
 
 export interface OwnKeys extends RootKeySource {
   /**
-   * Stores the next root key before a rotation uses it. Returns the given key, or a generated key. Returns the same key
-   * on repeated calls.
+   * Stores the next root key, given or generated, before a rotation uses it. Repeated calls return the same key.
    * @throws StartupError if a different next key is already stored
    */
   keepNext(given?: ConfiguredKey): Promise<ConfiguredKey>
@@ -90,9 +88,8 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /**
- * Writes the key to the file unless the file exists. Returns the key that the file then contains. Writes a draft and
- * then hard-links it, so that a crash leaves no half-written key and no key is overwritten.
- * @throws StartupError if the file does not contain a key
+ * Writes the key unless the file exists. Returns the file's key. Hard-links a draft, so that a crash leaves no partial
+ * key and no key is overwritten. @throws StartupError if the file does not contain a key
  */
 async function publish(file: string, folder: string, key: Uint8Array): Promise<Buffer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -16,10 +16,7 @@ function commonPasswords(): Set<string> {
 /** The minimum length of an e-mail address's local part for this check. Passwords contain shorter texts by chance. */
 const SHORTEST_CONTEXT = 3
 
-/**
- * Returns the error message for a weak password. A password is weak if it is blank, is too common, or contains the
- * local part of the e-mail address. Returns undefined if the password is acceptable or missing.
- */
+/** Returns the error message for a blank or too common password, or one that contains the e-mail's local part. */
 export function weaknessOf(password: string | undefined, email = ''): string | undefined {
   if (password === undefined) return undefined
   if (isBlank(password)) return 'the password must not consist of spaces only'
@@ -32,10 +29,7 @@ export function weaknessOf(password: string | undefined, email = ''): string | u
   return undefined
 }
 
-/**
- * Requires that a new password is strong enough.
- * @throws InvalidInput at `loc` if the password is weak
- */
+/** Requires that a new password is strong enough. @throws InvalidInput at `loc` if the password is weak */
 export function refuseWeakPassword(password: string, email: string, loc: string[]): void {
   const weakness = weaknessOf(password, email)
   if (weakness) throw invalidValue(loc, weakness)

@@ -15,14 +15,10 @@ export interface PasswordCost {
 
 /** Hashes and verifies passwords with a shared limit. `party` is the network or user that causes the work. */
 export interface Passwords {
-  /**
-   * Hashes a password.
-   * @throws Problem 503 when too many hashes are waiting
-   */
+  /** Hashes a password. @throws Problem 503 when too many hashes are waiting */
   hash(password: string, party: string): Promise<string>
   /**
-   * Verifies a password against a stored hash. For an account that does not exist, the caller passes null. The result
-   * is then false, after the same time.
+   * Verifies a password against a stored hash. For a missing account (null), the result is false after the same time.
    * @throws Problem 503 when too many hashes are waiting
    */
   verify(stored: string | null, password: string, party: string): Promise<boolean>
@@ -33,10 +29,7 @@ export interface Passwords {
 /** The maximum number of waiting hashes: per party, per group and in total. */
 const WAITING = { waitingOfOne: 8, waitingOfGroup: 64, waiting: 256 }
 
-/**
- * Returns how many hashes to compute in parallel: one per processor, but one less than the libuv threads. File reads
- * and WebCrypto use the same threads and would otherwise wait for hashes.
- */
+/** Returns one hash per processor, but one less than the libuv threads, which file reads and WebCrypto need too. */
 export function hashesAtOnce(processors: number, threads: number): number {
   return Math.max(1, Math.min(processors, threads - 1))
 }
@@ -46,9 +39,7 @@ export function partyOf({ tenant_id, user_id }: TenantUser): string {
   return `tenant:${tenant_id}/user:${user_id}`
 }
 
-/**
- * Returns the party name of an administrator who sets other users' passwords. Sign-ins take precedence over its group.
- */
+/** Returns the party name of an administrator who sets passwords. Sign-ins take precedence over its group. */
 export function assignerOf(administrator: TenantUser): string {
   return `${ASSIGNERS}${partyOf(administrator)}`
 }
@@ -63,10 +54,6 @@ const groupOf = (party: string): string =>
 
 const givesWay = (group: string): boolean => group.startsWith(ASSIGNERS)
 
-/**
- * Creates the hasher.
- * @param atOnce the number of hashes to compute in parallel
- */
 export async function openPasswords(
   cost: PasswordCost,
   atOnce: number,
@@ -93,10 +80,7 @@ export async function openPasswords(
   }
 }
 
-/**
- * Returns how many passes an older hash saves. The verification adds them, so that its duration does not reveal that
- * the hash is old.
- */
+/** Returns the passes that an older hash saves. Adding them hides from the duration that the hash is old. */
 function passesSpared(stored: string, { memoryCost, timeCost }: PasswordCost): number {
   const then = parseOptions(stored)
   return Math.ceil(timeCost - (then.memoryCost * then.timeCost) / memoryCost)

@@ -1,6 +1,4 @@
-/**
- * Ensures that no other process uses the database while the root key changes, because every process caches that key.
- */
+/** Ensures that no other process uses the database while the root key changes, because each process caches it. */
 import { StartupError } from '../../lib/startup-error.ts'
 import type { Time } from '../../lib/time.ts'
 import { type TenantTx, tryLockUntilEnd } from '../db/index.ts'
@@ -11,8 +9,7 @@ const PATIENCE_MS = 3_000
 const RETRY_MS = 100
 
 /**
- * Locks the root key until the transaction ends.
- * @throws StartupError if another process is changing the root key or using the database
+ * Locks the root key until the transaction ends. @throws StartupError if another process uses the key or the database
  */
 export async function requireAlone(tx: TenantTx, clock: Time): Promise<void> {
   if (!(await tryLockUntilEnd(tx, 'rootKey')))

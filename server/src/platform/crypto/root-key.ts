@@ -1,14 +1,11 @@
-/** Root keys: their text formats and their sources. */
 import { readFile } from 'node:fs/promises'
 import { StartupError } from '../../lib/startup-error.ts'
 import { fingerprintOf, orUnreadable, UnreadableError } from './seal.ts'
 
 const KEY_BYTES = 32
 
-/** A configured root key. */
 export interface ConfiguredKey {
   readonly key: Uint8Array
-  /** The environment variable or the file that contains the key. */
   readonly from: string
 }
 
@@ -46,21 +43,14 @@ export const otherRootKey = (needed: string | undefined, given: readonly Configu
   )
 }
 
-/**
- * Decrypts a value that startup needs.
- * @throws StartupError if it cannot be decrypted
- */
+/** Decrypts a value that startup needs. @throws StartupError if it cannot be decrypted */
 export function mustOpen<T>(open: () => T): T {
   const opened = orUnreadable(open)
   if (opened instanceof UnreadableError) throw new StartupError(`${opened.message}.`)
   return opened
 }
 
-/**
- * Reads a root key from a file.
- * @param variable the setting that the error message names
- * @throws StartupError if the file cannot be read or does not contain a key
- */
+/** Reads a root key. @param variable for the error message @throws StartupError if the file contains no readable key */
 export async function readKeyFile(file: string, variable = 'ENCRYPTION_KEY_FILE'): Promise<Buffer> {
   let text: string
   try {

@@ -1,4 +1,3 @@
-/** SQL statements for root keys: the current key, former keys, and the values that root keys encrypt. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import './keys.table.ts'
@@ -24,10 +23,7 @@ export async function isKnown(tx: TenantTx, fingerprint: string): Promise<boolea
   return found !== undefined
 }
 
-/**
- * Returns true if values of this root key can be decrypted. It is then the current key, or a former key that is still
- * stored.
- */
+/** Returns true if values of this root key can be decrypted: the current key, or a former key that is still stored. */
 export async function isUsable(tx: TenantTx, fingerprint: string): Promise<boolean> {
   const found = await tx.db
     .selectFrom('root_keys')
@@ -56,10 +52,7 @@ export async function listFormer(tx: TenantTx) {
   }))
 }
 
-/**
- * Returns the fingerprints of stored former keys that were replaced up to an instant (ISO 8601). Returns those of all
- * former keys if the instant is null.
- */
+/** Returns the fingerprints of stored former keys that were replaced up to an instant (ISO 8601), or all if null. */
 export async function listFormerBefore(tx: TenantTx, before: string | null): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('root_keys')
@@ -79,10 +72,7 @@ export async function destroyFormer(tx: TenantTx, fingerprints: readonly string[
     .execute()
 }
 
-/**
- * Turns the current root key into a former one.
- * @param sealedKey the key, encrypted with its successor
- */
+/** Turns the current root key into a former one. @param sealedKey the key, encrypted with its successor */
 export async function retire(tx: TenantTx, sealedKey: Buffer): Promise<void> {
   await tx.db
     .updateTable('root_keys')
@@ -123,11 +113,7 @@ export interface RootSealedRow {
 /** The id of the last row in the previous batch, or null for the first batch. */
 export type After = RootSealedRow['id'] | null
 
-/**
- * Returns the next rows that have an encrypted value, ordered by id.
- * @param toWrite locks the rows until the transaction ends; `by` selects only values that these root keys have
- * encrypted
- */
+/** Returns the next rows with an encrypted value, by id. @param toWrite locks the rows; `by` selects by root key */
 export async function listSealed(
   tx: TenantTx,
   { table, column, id, row = id.column, json }: RootSealed,

@@ -28,10 +28,7 @@ export interface RootKeys {
   readonly ofRoots: readonly [DeriveKey, ...DeriveKey[]]
 }
 
-/**
- * Finds the root key that the database has recorded, or records the first configured one.
- * @throws StartupError that names the required key if no configured key matches
- */
+/** Finds the recorded root key, or records the first one. @throws StartupError that names the required key */
 export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKeys> {
   return whileNoneRotates(db, async (tx) => {
     const { root, former, sealer } = await findRoot(tx, source)
@@ -45,9 +42,8 @@ export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKey
 }
 
 /**
- * Returns a sealer with the recorded root key and the former keys that can still be decrypted, to diagnose damage.
- * Creates and records no key.
- * @throws StartupError that names the required key if no configured key matches
+ * Returns a sealer with all readable root keys, to diagnose damage. Creates and records no key. @throws StartupError
+ * that names the required key if no configured key matches
  */
 export function openRootSealer(db: Scopes, source: RootKeySource): Promise<Sealer> {
   return whileNoneRotates(db, async (tx) => {
@@ -71,8 +67,8 @@ const formerPlace = ({ fingerprint }: { fingerprint: string }) =>
   rootPlace(SEALED_ROOT_KEY, fingerprint)
 
 /**
- * Returns true if the root key is the current key or a stored former one. The result stays true until the transaction
- * ends, because rotation and destruction wait for the lock.
+ * Returns true for the current root key or a stored former one. A lock keeps the result true until the transaction
+ * ends.
  */
 export async function lockUsableRoot(tx: TenantTx, fingerprint: string): Promise<boolean> {
   await lockUntilEnd(tx, 'rootKey')
@@ -80,8 +76,8 @@ export async function lockUsableRoot(tx: TenantTx, fingerprint: string): Promise
 }
 
 /**
- * Runs work under the root key lock, so that neither a concurrent first start nor a rotation interferes.
- * @throws StartupError if a rotation holds the lock for too long
+ * Runs work under the root key lock, against first starts and rotations. @throws StartupError if the lock takes too
+ * long
  */
 async function whileNoneRotates<T>(db: Scopes, work: (tx: TenantTx) => Promise<T>): Promise<T> {
   try {
@@ -103,10 +99,7 @@ export interface FoundRoot {
   sealer: Sealer
 }
 
-/**
- * Returns the database's root key, its stored former keys, and a sealer with all of them.
- * @throws StartupError if no configured key decrypts the database
- */
+/** Returns the root key, its stored former keys, and a sealer with all. @throws StartupError if no key decrypts */
 export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<FoundRoot> {
   const named = await store.findCurrent(tx)
   const given = await source.given()
@@ -119,10 +112,7 @@ export async function findRoot(tx: TenantTx, source: RootKeySource): Promise<Fou
   return { root, former, sealer: openSealer(root.key, former) }
 }
 
-/**
- * Records the key that decrypts existing data. For an empty database, records the first key and creates it if
- * necessary.
- */
+/** Records the key that decrypts existing data. For an empty database, records the first key or creates it. */
 async function nameFirst(
   tx: TenantTx,
   source: RootKeySource,

@@ -12,7 +12,6 @@ import { openSealer, type Sealer } from './seal.ts'
 
 export interface RootRotation {
   source: RootKeySource
-  /** Returns the key that becomes the root key. */
   next(): Promise<ConfiguredKey>
   /** All columns with values that the root key encrypts. */
   sealed: readonly RootSealed[]
@@ -29,10 +28,7 @@ export interface RotatedRoot {
   unreadable: readonly string[]
 }
 
-/**
- * Replaces the current root key with the next one, and stores the former one encrypted.
- * @throws StartupError if other processes use the database, or the next key was used before
- */
+/** Replaces the root key. @throws StartupError if other processes use the database, or the next key was used before */
 export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<RotatedRoot> {
   const { source, next, onProgress } = rotation
   const rotated = await db.acrossTenants(async (tx) => {

@@ -1,7 +1,6 @@
 /** Describes the columns that the root key encrypts. A rotation finds its values with these descriptions (ADR 0028). */
 import type { SealedPlace } from './seal.ts'
 
-/** A column with values that the root key encrypts. */
 export interface RootSealed {
   readonly table: string
   readonly column: string
@@ -9,9 +8,7 @@ export interface RootSealed {
   readonly id: { readonly column: string; readonly type: 'bigint' | 'uuid' | 'text' | 'bytea' }
   /** The column that identifies the row in a `SealedPlace` (bytes as hexadecimal). Defaults to `id`. */
   readonly row?: string
-  /**
-   * For JSON columns: the member that contains the value in base64, and the `name` of the rows that have this member.
-   */
+  /** For JSON columns: the member that contains the value in base64, and the `name` of the rows with this member. */
   readonly json?: { readonly member: string; readonly name: string }
   /** The table's name in a `SealedPlace`, if it differs from `table`. */
   readonly placed?: string
@@ -41,7 +38,6 @@ export const SEALED_ROOT_KEY: RootSealed = {
   id: { column: 'fingerprint', type: 'text' },
 }
 
-/** Encrypted columns of the key ring and of the root keys themselves. */
 export const KEYS_ROOT_SEALED: readonly RootSealed[] = [
   SEALED_KEK,
   SEALED_SERVICE_KEY,

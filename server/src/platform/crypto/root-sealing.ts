@@ -30,9 +30,7 @@ function openRows(sealer: Sealer, column: RootSealed, rows: readonly store.RootS
 }
 
 /**
- * Re-encrypts a column. Returns the number of re-encrypted values, and messages about values that cannot be decrypted
- * and are therefore not changed.
- * @param by limits the work to values that these root keys encrypted
+ * Re-encrypts a column. Returns the count, and messages about unreadable values. @param by selects values of these keys
  */
 export async function resealWithRoot(
   tx: TenantTx,
@@ -52,21 +50,16 @@ export async function resealWithRoot(
   return { count, left }
 }
 
-/** The result of decrypting every encrypted value of a table. */
 export interface Verified {
   readonly table: string
   readonly rows: number
   readonly values: number
-  /** The number of values that cannot be decrypted. */
   readonly failed: number
   /** Messages that name the location of each unreadable value, without its content. */
   readonly unreadable: readonly string[]
 }
 
-/**
- * Decrypts a column to verify it. Each batch has its own transaction.
- * @param onBatch called after each batch with the number of rows so far
- */
+/** Decrypts a column to verify it, in one transaction per batch. @param onBatch receives the number of rows so far */
 export async function verifyRootSealed(
   db: Scopes,
   sealer: Sealer,
@@ -87,9 +80,8 @@ export async function verifyRootSealed(
 }
 
 /**
- * Destroys the former root keys that were replaced up to an instant. A restore may have brought back values of one of
- * these keys, so the function first re-encrypts such values. Returns the fingerprints of the destroyed keys.
- * @param before null to destroy all former keys
+ * Destroys root keys replaced up to `before` (null for all). First re-encrypts values that a restore has brought back.
+ * Returns the fingerprints of the destroyed keys.
  */
 export async function destroyFormerRoots(
   tx: TenantTx,

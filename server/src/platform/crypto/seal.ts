@@ -36,25 +36,14 @@ export function orUnreadable<T>(open: () => T): T | UnreadableError {
   }
 }
 
-/** A key that encrypts and decrypts values. */
 export interface SealingKey {
-  /**
-   * Encrypts a value.
-   * @param tenantId the value's tenant; 0, which is not a valid tenant, for values without a tenant
-   */
+  /** Encrypts a value. @param tenantId 0 (not a valid tenant) for values without a tenant */
   seal(secret: Uint8Array | string, place: SealedPlace, tenantId?: number): Buffer
-  /**
-   * Decrypts a value.
-   * @throws UnreadableError if the key, the tenant, the place or a byte differs
-   */
+  /** Decrypts a value. @throws UnreadableError if the key, the tenant, the place or a byte differs */
   open(sealed: Uint8Array, place: SealedPlace, tenantId?: number): Buffer
 }
 
-/**
- * Creates a sealing key.
- * @param key 32 bytes, from which the encryption key is derived
- * @param name 8 bytes that identify this key only
- */
+/** @param key 32 bytes, from which the encryption key is derived @param name 8 bytes that identify this key only */
 export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
   const xaes = openXaes(createSecretKey(keysFrom(key)('xaes')))
   const head = Buffer.concat([Buffer.of(FORMAT), name])
@@ -87,12 +76,11 @@ export function openSealingKey(key: Uint8Array, name: Buffer): SealingKey {
 }
 
 /**
- * The number of values whose nonces share a random first half, and therefore a derived key. The second half has 96
- * random bits, so a collision among this few values is practically impossible (ADR 0020).
+ * The number of values whose nonces share a random first half, and so a derived key. The 96 random bits of the second
+ * half make a collision practically impossible (ADR 0020).
  */
 const TOGETHER = 64
 
-/** Creates a generator of nonces for one key. */
 function openNonces() {
   const half = Buffer.alloc(HALF_BYTES)
   let left = 0
@@ -110,10 +98,7 @@ function openNonces() {
   }
 }
 
-/**
- * Random bytes for nonces. They are generated in batches, because each call costs more than the bytes. Nonces are not
- * secret.
- */
+/** Random bytes for nonces, generated in batches, because each call costs more than the bytes. Not secret. */
 const halves = Buffer.alloc(512 * HALF_BYTES)
 let nextAt = halves.length
 
@@ -151,15 +136,11 @@ export function joined(...parts: readonly (string | number)[]): Buffer {
 const dataOf = (keyName: string, tenantId: number, { table, column, row }: SealedPlace) =>
   joined(FORMAT, tenantId, table, column, row, keyName)
 
-/** Encrypts and decrypts values with the root key. */
 export interface Sealer {
   /** Identifies the root key without revealing it: 16 hexadecimal digits. */
   readonly fingerprint: string
   seal(secret: Uint8Array | string, place: SealedPlace): Buffer
-  /**
-   * Decrypts a value.
-   * @throws UnreadableError if the key, the place or a byte differs
-   */
+  /** Decrypts a value. @throws UnreadableError if the key, the place or a byte differs */
   open(sealed: Uint8Array, place: SealedPlace): Buffer
 }
 
@@ -173,11 +154,7 @@ export const fingerprintBy = (deriveKey: DeriveKey): string =>
 const openRoot = (rootKey: Uint8Array): SealingKey =>
   openSealingKey(rootKey, Buffer.from(fingerprintOf(rootKey), 'hex'))
 
-/**
- * Creates a sealer for a root key.
- * @param rootKey 32 bytes
- * @param former former root keys, which only decrypt values that name them
- */
+/** @param rootKey 32 bytes @param former former root keys, which only decrypt values that name them */
 export function openSealer(rootKey: Uint8Array, former: readonly Uint8Array[] = []): Sealer {
   const current = openRoot(rootKey)
   const others = new Map(former.map((key) => [fingerprintOf(key), openRoot(key)]))

@@ -5,13 +5,11 @@ import type { SealedPlace } from './seal.ts'
 import type { TenantKeys } from './tenant-keys.ts'
 
 /**
- * A table with encrypted columns. A migration has called `seal(…)` for the table. The column `data_key_id` names the
- * key of each row. The index `<table>__by_data_key` finds the rows of a key in the order of their ids. The key belongs
- * to the tenant in `tenant_id`, or to the platform tenant if `tenant_id` is null.
+ * A table for which a migration has called `seal(…)`. `data_key_id` names the key of each row; the index
+ * `<table>__by_data_key` finds rows by key and id. Rows without a `tenant_id` use the platform tenant's key.
  */
 export interface SealedTable {
   readonly table: string
-  /** The primary key of the table. */
   readonly id: { readonly column: string; readonly type: 'bigint' | 'uuid' }
   /** The column that identifies the row in a `SealedPlace`. Defaults to the primary key. */
   readonly row?: string
@@ -25,15 +23,10 @@ export interface SealedTokens {
   readonly table: string
   /** The column that refers to a token's row. An index on `data_key_id` and this column must exist. */
   readonly of: string
-  /**
-   * Adds the tokens that the rows do not have for the current key yet, and removes none. Tokens of previous keys
-   * already exist.
-   * @param breathe awaited after each row, so that other work can run
-   */
+  /** Adds missing tokens for the current key, and removes none. @param breathe awaited after each row */
   add(tx: TenantTx, keys: TenantKeys, rows: readonly OpenedRow[], breathe: Breathe): Promise<void>
 }
 
-/** A row whose encrypted columns have been decrypted. */
 export interface OpenedRow {
   readonly id: number | string
   readonly tenantId: number

@@ -16,7 +16,6 @@ const TOKEN_BYTES = 16
 /** A token of a blind index. The index supports only equality searches in encrypted fields. */
 export interface Token {
   keyId: number
-  /** The token itself: 16 bytes. */
   token: Buffer
 }
 
@@ -25,41 +24,28 @@ export interface TenantKeys {
   /** The id of the data key that encrypts new values. It is 0 if the tenant has no data key. */
   readonly currentId: number
   seal(secret: Uint8Array | string, place: SealedPlace): Buffer
-  /**
-   * Decrypts a value.
-   * @throws UnreadableError if the tenant, the place, the key or a byte differs
-   */
+  /** Decrypts a value. @throws UnreadableError if the tenant, the place, the key or a byte differs */
   open(sealed: Uint8Array, place: SealedPlace): Buffer
   /**
-   * Returns the tokens of a normalized text: the token of the current key, and during a rotation also that of the
-   * previous key.
-   * @param kind table and field. Equal texts of two kinds have different tokens.
-   * @param by `current` for the current key only. By default all active keys are used.
+   * Returns the tokens of a normalized text, during a rotation also with the previous key. @param kind table and field,
+   * which separate equal texts @param by `current` for the current key only
    */
   tokens(kind: string, text: string, by?: 'living' | 'current'): Token[]
 }
 
-/** A data key in decrypted form. */
 export interface DataKey {
   id: number
   sealing: SealingKey
   index: KeyObject
 }
 
-/**
- * Prepares a data key for use.
- * @param key 32 bytes
- */
+/** @param key 32 bytes */
 export function openDataKey(id: number, key: Uint8Array): DataKey {
   const index = createSecretKey(keysFrom(key)('blind index'))
   return { id, sealing: openSealingKey(key, keyNameOf(id)), index }
 }
 
-/**
- * Creates the tenant's keys from its data keys.
- * @param keys the data keys, the current one first
- * @param onNewer called with the id of a key that is newer than all of these; throws if such a key may exist
- */
+/** @param keys the current one first @param onNewer called with the id of a newer key; throws if it may exist */
 export function tenantKeys(
   tenantId: number,
   keys: readonly DataKey[],
@@ -77,8 +63,7 @@ export function tenantKeys(
       return current.sealing.seal(secret, place, tenantId)
     },
     open(sealed, place) {
-      // Uses only the key that the value names. It would be unsafe to try several keys, because GCM does not commit to
-      // a key.
+      // Uses only the key that the value names. Trying several keys is unsafe, because GCM does not commit to a key.
       const name = sealingKeyOf(sealed)
       if (name?.length !== 8) throw new UnreadableError(place, 'it does not name a data key')
       const id = Number(name.readBigUInt64BE())

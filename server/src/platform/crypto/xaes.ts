@@ -1,6 +1,6 @@
 /**
- * Implements XAES-256-GCM (c2sp.org/XAES-256-GCM). It derives a key and a nonce for AES-256-GCM from a nonce of 24
- * random bytes. One key can therefore encrypt any number of messages.
+ * Implements XAES-256-GCM (c2sp.org/XAES-256-GCM): AES-256-GCM with a key and a nonce derived from 24 random bytes. One
+ * key can therefore encrypt any number of messages.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto'
 
@@ -9,36 +9,19 @@ export const TAG_BYTES = 16
 
 const BLOCK_BYTES = 16
 const NO_BYTES = Buffer.alloc(0)
-/**
- * Length in bytes of each half of the nonce. The first half derives the key, and the second half is the nonce of
- * AES-GCM.
- */
+/** Bytes in each half of the nonce. The first half derives the key; the second is the nonce of AES-GCM. */
 export const HALF_BYTES = 12
-/**
- * Maximum number of derived keys in the cache. A few suffice, because values that were encrypted together are decrypted
- * together.
- */
+/** Maximum number of cached derived keys. A few suffice, because values encrypted together are decrypted together. */
 const KEPT_KEYS = 8
 
 export interface Xaes {
-  /**
-   * Encrypts a text.
-   * @param nonce 24 bytes, never used twice with the same key
-   * @param head bytes to put before the ciphertext in the result
-   * @returns head, ciphertext and tag
-   */
+  /** Encrypts a text. Returns head, ciphertext and tag. @param nonce 24 bytes, never used twice with the same key */
   seal(nonce: Uint8Array, text: Uint8Array, aad: Uint8Array, head?: Uint8Array): Buffer
-  /**
-   * Decrypts a text.
-   * @throws Error if the key, the nonce, the associated data or a byte differs
-   */
+  /** Decrypts a text. @throws Error if the key, the nonce, the associated data or a byte differs */
   open(nonce: Uint8Array, sealed: Uint8Array, aad: Uint8Array): Buffer
 }
 
-/**
- * Prepares a key for use.
- * @param key a secret key of 32 bytes
- */
+/** @param key a secret key of 32 bytes */
 export function openXaes(key: KeyObject): Xaes {
   // ECB has no state between blocks, so one cipher can derive the keys of all messages.
   const block = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false)

@@ -1,21 +1,14 @@
 /**
- * The clock for irreversible deletions. The clock of one node may be wrong by weeks, but its deletions affect all
- * nodes. Deletions therefore use the database's time, and stop while the node's clock and the database's clock
- * disagree.
+ * The clock for irreversible deletions, which affect all nodes. Uses the database's time, and stops while the node's
+ * clock and the database's clock disagree.
  */
 import { type Clock, MINUTE, SECOND } from '../../lib/clock.ts'
 
-/**
- * The maximum difference between the clocks. NTP keeps clocks within milliseconds of each other, so a larger difference
- * is a fault.
- */
+/** The maximum difference between the clocks. A larger difference is a fault, because NTP stays within milliseconds. */
 const MAX_SKEW_MS = MINUTE
 
 export interface AgreedClock {
-  /**
-   * Returns a clock that stands still at the database's current time.
-   * @throws ClockSkewError if this node's clock differs from the database's by more than a minute
-   */
+  /** Returns a clock that stands still at the database's time. @throws ClockSkewError above a minute of difference */
   read(): Promise<Clock>
   /** False if the clocks disagreed at the last comparison. */
   agrees(): boolean

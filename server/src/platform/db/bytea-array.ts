@@ -1,12 +1,11 @@
 /** Encodes many byte strings as one parameter of a statement. */
 
-/** The OID of `bytea`. */
 const BYTEA = 17
 const HEAD_BYTES = 20
 
 /**
- * Encodes a one-dimensional `bytea[]` in PostgreSQL's binary format (`array_send`). The driver would send a JavaScript
- * array as text. This takes twice as many bytes, and both sides parse it byte by byte.
+ * Encodes a `bytea[]` in PostgreSQL's binary format (`array_send`). The driver's text format takes twice as many bytes,
+ * and both sides would parse it byte by byte.
  */
 export function byteaArray(parts: readonly (Buffer | null)[]): Buffer {
   const size = parts.reduce((sum, part) => sum + 4 + (part?.length ?? 0), HEAD_BYTES)

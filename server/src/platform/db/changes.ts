@@ -1,7 +1,6 @@
 /**
- * Notifies every node of changes: this node immediately, and the others within milliseconds by LISTEN/NOTIFY. A NOTIFY
- * is sent after the commit and may be lost. Each commit therefore also stores the topics it invalidates as rows, which
- * every heartbeat reads. Caches must not be trusted while `trusted()` is false. Workers also poll for work.
+ * Notifies this node immediately, and others within milliseconds by NOTIFY, which may be lost. Each commit therefore
+ * also stores its topics as rows for the heartbeats. Caches must not be trusted while `trusted()` is false.
  */
 import type pg from 'pg'
 import { poller } from '../../lib/poller.ts'
@@ -25,44 +24,36 @@ const UNNAMED =
   'The role wardkeep_app may not execute pg_control_system(), so database servers are distinguished by timeline and start time only. Grant it the privilege.'
 
 export interface Changes {
-  /**
-   * Calls `listener` for every topic, and with null when notifications may have been missed. Returns a function that
-   * ends the subscription.
-   */
+  /** Calls `listener` for every topic, and with null when notifications may be missing. Returns the unsubscriber. */
   subscribe(listener: (topic: Topic | null) => void): () => void
   /** Drops the cached values of the topics on this node only. */
   invalidate(topics: Iterable<Topic>): void
   /**
-   * Notifies this node immediately and the others within milliseconds. Called after a commit that created work or
-   * invalidated topics. Other nodes miss the notification if this process or the database stops first.
-   * @param xid the id of the transaction that recorded the topic, so that no node handles the topic twice
+   * Notifies this node immediately and the others within milliseconds, after a commit. Others miss it if this process
+   * or the database stops first. @param xid the transaction that recorded the topic, to avoid handling it twice
    */
   notify(topic: Topic, xid?: string): void
-  /**
-   * Records the id of a transaction that this node committed. The next heartbeat then skips the transaction's topics.
-   */
+  /** Records a transaction that this node committed, so that the next heartbeat skips its topics. */
   acknowledge(xid: string): void
   /** Returns whether this node has received every change that other nodes committed, up to less than a second ago. */
   trusted(): boolean
   /** Returns the milliseconds since the listener's last heartbeat, or since the start if there was none. */
   silentMs(): number
   /**
-   * Returns whether a tenant (or, with null, every tenant) is in maintenance mode. Every node notices a change within a
-   * second. The connection of the restore holds an advisory lock, so maintenance mode ends when that connection dies.
+   * Returns whether a tenant (null: every tenant) is in maintenance mode. Nodes notice a change within a second. The
+   * mode ends with the connection of the restore, which holds an advisory lock.
    */
   isInMaintenance(tenantId: number | null): boolean
   /**
-   * The server that this node listens to, or listened to last. The node uses only this server's data. Undefined until
-   * the node has listened to a server. Null while a new server is checked. No server may acknowledge a commit in that
-   * time.
+   * The server that this node listens to and whose data it uses. Undefined until the node has listened. Null while a
+   * new server is checked, which must not acknowledge commits in that time.
    */
   server(): ServerIdentity | null | undefined
   /** Registers the check that a new server must pass before this node uses it. */
   checkServers(check: ServerCheck): void
   /**
-   * Makes the listener check which server is at the address. If it is a different server, the listener moves there.
-   * Resolves when the check has finished or failed. Concurrent callers share a check. Checks start at least 300 ms
-   * apart.
+   * Checks which server is at the address, and moves the listener if it is a different one. Concurrent callers share a
+   * check. Checks start at least 300 ms apart.
    */
   recheck(): Promise<void>
   stop(): Promise<void>
@@ -83,7 +74,6 @@ export const alone: Changes = {
   stop: async () => undefined,
 }
 
-/** Starts listening. Retries while the database is unavailable. */
 export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time): Changes {
   const listeners = new Set<(topic: Topic | null) => void>()
   const reference = openReferenceServer(clock)
@@ -94,7 +84,6 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
   let rechecking: Promise<void> | undefined
   let recheckedAt = Number.NEGATIVE_INFINITY
   let stopped = false
-  /** The latest heartbeat on the listener's connection. */
   let heartbeat: Heartbeat | undefined
 
   const invalidate = (topics: Iterable<Topic | null>) => callAll(listeners, topics, log)
@@ -138,8 +127,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
     heartbeat = first
     own.clear()
     aliveAt = asked
-    // All cached values may be outdated, because this node has received no notification of commits before the first
-    // snapshot.
+    // Cached values may be outdated, because this node was not notified of commits before the first snapshot.
     invalidate([null])
     log.info({ server }, 'change listener connected')
     if (server.systemId === null) log.warn({}, UNNAMED)
@@ -235,10 +223,7 @@ export function watchChanges(address: DatabaseAddress, log: Logger, clock: Time)
   }
 }
 
-/**
- * Splits a notification into topics and transaction ids. A notification from a node of an older release may contain
- * several topics.
- */
+/** Splits a notification into topics and transaction ids. Nodes of an older release may send several topics. */
 function readPayload(payload: string): [Topic[], string[]] {
   const words = payload.split(' ')
   const isNumber = (word: string) => /^\d+$/.test(word)
@@ -259,9 +244,7 @@ function callAll(
       )
 }
 
-/**
- * Logs failed heartbeats, except those of lost connections, which are logged elsewhere. The next heartbeat tries again.
- */
+/** Logs failed heartbeats, except those of lost connections, which are logged elsewhere. */
 const logFailedBeats = (log: Logger) => (error: unknown, previous: unknown) => {
   if (error instanceof ServerRefused && !(previous instanceof ServerRefused))
     log.warn({ err: error }, 'database server rejected')

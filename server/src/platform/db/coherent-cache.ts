@@ -1,8 +1,7 @@
 /**
- * Caches database values on a node without serving outdated ones (decision 0023). A commit drops the outdated values
- * immediately on this node, and by notification on the others. If a value changes during its load, callers that
- * requested it before the change still receive the loaded value, but the cache does not store it. While notifications
- * may be missed, the cache is not used.
+ * Caches database values without serving outdated ones (decision 0023). A commit drops them on this node, and by
+ * notification on others. Values that change during their load are returned but not stored. The cache is not used while
+ * notifications may be missed.
  */
 import {
   type CachedValue,
@@ -24,14 +23,11 @@ export interface CacheCounts {
 }
 
 export interface CoherentCache<K, V> {
-  /**
-   * Returns the tenant's value, or undefined if there is none. Returns a cached value directly, and otherwise a
-   * promise.
-   */
+  /** Returns the tenant's value, or undefined. Returns a cached value directly, and otherwise a promise. */
   get(tenantId: number, key: K): V | Promise<V | undefined>
   /**
-   * Loads all keys of the tenant that are not cached, with a single load. The load counts neither as a hit nor as a
-   * miss. Returns the keys that exist.
+   * Loads all keys that are not cached with a single load, which counts neither as hit nor as miss. Returns existing
+   * keys.
    */
   warm(tenantId: number, keys: readonly K[], load: LoadMany<K, V>): Promise<ReadonlySet<K>>
   /** Drops the expired values of one tenant, or of all tenants if null. Returns the number of dropped values. */
@@ -46,14 +42,10 @@ export interface CoherentCache<K, V> {
   stats(tenantId: Scope): CacheUsage & CacheCounts
 }
 
-/** Loads several values together. The result omits values that do not exist. */
 export type LoadMany<K, V> = (tenantId: number, keys: readonly K[]) => Promise<ReadonlyMap<K, V>>
 
 export interface CoherentCacheOptions<K, V> extends Omit<FairLruOptions<V>, 'onGone'> {
-  /**
-   * Reads the committed value.
-   * @returns undefined if there is no value. The cache does not store undefined.
-   */
+  /** Reads the committed value. @returns undefined if there is no value. The cache does not store undefined. */
   load(tenantId: number, key: K): Promise<V | undefined>
   /** Returns whether to cache a value. By default, all values are cached. */
   isKept?(value: V): boolean

@@ -6,7 +6,6 @@ import { HostClient, hostsOf } from './hosts.ts'
 import { wireTypes } from './types.ts'
 import { AWAY_MS, VerifiedClient, type VerifiedClientConfig } from './verified-client.ts'
 
-/** The address of the database: a URL, or the parts of the embedded server's address. */
 export type DatabaseAddress =
   | { url: string }
   | { host: string; port: number; user: string; database: string; password?: string }
@@ -16,10 +15,7 @@ export const APP_ROLE = 'wardkeep_app'
 /** The role of work across tenants: sees all rows and owns nothing. */
 export const PLATFORM_ROLE = 'wardkeep_platform'
 
-/**
- * Returns the options of all connections. An `options` parameter of the URL is kept, but the settings of the first
- * message take precedence over it.
- */
+/** Returns the options of all connections. Keeps `options` of the URL, but the first message takes precedence. */
 function base(
   address: DatabaseAddress,
   settings: SessionSettings,
@@ -47,17 +43,12 @@ function base(
 }
 
 /**
- * The time limit of a query on the client side. It is longer than the server's statement timeout, so only an
- * unresponsive connection reaches it.
+ * The client-side time limit of a query, longer than the server's, so that only an unresponsive connection reaches it.
  */
 const SILENT_MS = 32_000
-/**
- * The client-side time limit of a query for jobs. It is longer than SILENT_MS, because jobs send several statements as
- * one message and the server applies its timeout to each of them.
- */
+/** The client-side time limit of a query for jobs, whose messages contain several statements with a timeout each. */
 const JOBS_SILENT_MS = 120_000
 
-/** The settings of every connection that serves requests or jobs. */
 const LIMITS: SessionSettings = {
   // Must be the first setting. Until it is applied, a limit of a role or a URL would apply.
   statement_timeout: '30s',
@@ -65,14 +56,12 @@ const LIMITS: SessionSettings = {
   idle_in_transaction_session_timeout: '1min',
   timezone: 'UTC',
   jit: 'off',
-  // Suits pages in memory or on flash, while the default assumes spinning disks. With the default, PostgreSQL would
-  // find a tenant's first page by scanning the index of all ids, including those of other tenants.
+  // Suits memory and flash. With the default, a tenant's first page would scan the index of all tenants' ids.
   random_page_cost: '1.1',
 }
 
 /**
- * Settings of work without a time limit. Limits that a role, a database or a URL sets for other programs would abort a
- * migration or a backup. Each connection therefore sets its own limits.
+ * Settings of work without a time limit. Each connection sets them, because limits of a role or a URL would abort it.
  */
 const UNLIMITED: SessionSettings = {
   statement_timeout: '0',
@@ -83,10 +72,7 @@ const UNLIMITED: SessionSettings = {
 /** A single connection, for work outside the tenant scopes. */
 export type PgConnection = pg.Client
 
-/**
- * Returns a connection as the owner of the tables, for migrations, backups and repairs only. If the connection is lost,
- * the next query fails, but the process continues.
- */
+/** Returns a connection as the owner of the tables, for migrations, backups and repairs. Survives a lost connection. */
 export function ownerClient(address: DatabaseAddress): PgConnection {
   return new VerifiedClient(base(address, { ...UNLIMITED, timezone: 'UTC' }))
 }
@@ -98,16 +84,15 @@ export function replicaClient(address: DatabaseAddress): PgConnection {
 }
 
 /**
- * Returns a dedicated connection for LISTEN, as the application role. A short lock timeout ends a NOTIFY that waits for
- * a lock, so that it does not delay heartbeats. Commits on this connection do not wait for a standby.
+ * Returns a connection for LISTEN. A short lock timeout ends a NOTIFY that waits, so that heartbeats are not delayed.
+ * Commits on this connection do not wait for a standby.
  */
 export function listenerClient(address: DatabaseAddress): VerifiedClient {
   const settings: SessionSettings = {
     ...UNLIMITED,
     lock_timeout: '300ms',
     synchronous_commit: 'off',
-    // With this setting, heartbeats find their few rows by index, even if the planner's statistics are missing or
-    // outdated.
+    // Makes heartbeats find their few rows by index, even if the planner's statistics are outdated.
     enable_seqscan: 'off',
     role: APP_ROLE,
   }
@@ -121,9 +106,7 @@ export function plainClient(address: DatabaseAddress): pg.Client {
   return client
 }
 
-/**
- * Opens the pool for requests. Statements are pipelined, so that opening a transaction costs no additional round trip.
- */
+/** Opens the pool for requests. Pipelined, so that opening a transaction costs no additional round trip. */
 export function openPool(address: DatabaseAddress, size: number): pg.Pool {
   return verifiedPool({
     ...base(address, { ...LIMITS, role: APP_ROLE }),
@@ -139,10 +122,7 @@ export function openWorkerPool(address: DatabaseAddress, size: number): pg.Pool 
   return verifiedPool({ ...rest, max: size, query_timeout: JOBS_SILENT_MS })
 }
 
-/**
- * Creates a pool of verified clients. The pool passes its options to each connection, although the driver's types do
- * not declare this.
- */
+/** Creates a pool of verified clients. It passes its options to each one, although the types do not declare this. */
 const verifiedPool = (options: VerifiedClientConfig & pg.PoolConfig): pg.Pool =>
   new pg.Pool({
     ...options,

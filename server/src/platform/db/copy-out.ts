@@ -1,7 +1,4 @@
-/**
- * Streams COPY output from the database. The server sends each row as its own message. The rows are extracted from each
- * chunk in place, without allocating an object or memory per row.
- */
+/** Streams COPY output. Extracts the rows from each chunk in place, without allocating memory per row. */
 import type { Duplex } from 'node:stream'
 import type pg from 'pg'
 import { releaseChunk } from '../../lib/free-memory.ts'
@@ -17,9 +14,8 @@ const HEAD_BYTES = 5
 const AHEAD = 4
 
 /**
- * Runs `copy … to stdout`. A yielded buffer is valid until the next one is requested. If the rows are not read to the
- * end, the connection can no longer be used.
- * @throws the database's error
+ * Runs `copy … to stdout`. A buffer is valid until the next one is requested. If not read to the end, the connection
+ * cannot be used again. @throws the database's error
  */
 export async function* copyOut(client: PgConnection, text: string): AsyncGenerator<Buffer> {
   const copy = statement(text)
@@ -99,10 +95,7 @@ function statement(text: string) {
   }
 }
 
-/**
- * Returns a function that compacts the rows of each chunk in place. If a message of another kind arrives, the function
- * returns that message and all later data as `rest`.
- */
+/** Returns a function that compacts rows in place. It returns the first other message and all later data as `rest`. */
 function openMessages() {
   const head = Buffer.alloc(HEAD_BYTES)
   let known = 0

@@ -1,6 +1,3 @@
-/**
- * The tables that queries can use. Each feature adds its own tables by declaration merging in its `<feature>.table.ts`,
- * so that the type of a table is next to the code that owns the table.
- */
+/** The tables that queries can use. Features add theirs by declaration merging in `<feature>.table.ts`. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface Database {}

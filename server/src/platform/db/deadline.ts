@@ -1,5 +1,3 @@
-/** Limits how long a connection waits for a response from the database. */
-
 /** Thrown if the database has not responded in time. */
 export class DatabaseTimeout extends Error {
   override name = 'DatabaseTimeout'

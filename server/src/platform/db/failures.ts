@@ -18,9 +18,7 @@ export class ServerRefused extends Error {
   override name = 'ServerRefused'
 }
 
-/**
- * Thrown if the listener moved to another server during the work. The results from the old server must be discarded.
- */
+/** Thrown if the listener moved to another server during the work, whose results must then be discarded. */
 export class ServerMoved extends ServerRefused {
   override name = 'ServerMoved'
 
@@ -29,10 +27,7 @@ export class ServerMoved extends ServerRefused {
   }
 }
 
-/**
- * Returns the `ServerRefused` among an error and its causes, or undefined. Ignores `ServerMoved`, because it does not
- * mean that a server was refused.
- */
+/** Returns the `ServerRefused` among an error and its causes. Ignores `ServerMoved`, which is not a refusal. */
 export function serverRefusalOf(error: unknown): ServerRefused | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof ServerRefused && !(error instanceof ServerMoved)) return error
@@ -45,7 +40,6 @@ const AWAY =
 const AWAY_WORDS =
   /Connection terminated|connection error and is not queryable|timeout exceeded when trying to connect|^timeout expired$|Connection ended|Client was closed|Query read timeout/
 
-/** Returns whether the error means that the database was unreachable or disconnected. */
 function isDatabaseAway(error: unknown): boolean {
   const { code, message } = error as DriverError
   return (
@@ -57,10 +51,7 @@ function isDatabaseAway(error: unknown): boolean {
   )
 }
 
-/**
- * Errors that database connections raised. Other connections raise errors with the same codes, so the code alone does
- * not show the origin.
- */
+/** Errors of database connections. Others raise the same codes, so the code does not show the origin. */
 const ofConnections = new WeakSet<object>()
 
 /** Marks an error as raised by a database connection. Returns the error. */
@@ -69,10 +60,7 @@ export function markFailure<E>(error: E): E {
   return error
 }
 
-/**
- * Returns whether the error means that the database was away or could not write. Returns false for similar errors of
- * other systems. Also checks the causes of the error.
- */
+/** Returns whether the database was away or could not write, also by its causes. Ignores errors of other systems. */
 export function isDatabaseFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof Problem ? error.code === 'database_away' : isOwnFailure(error)) return true
@@ -86,10 +74,7 @@ function isOwnFailure(error: Error): boolean {
   return isOfDriver || isOurs || ofConnections.has(error)
 }
 
-/**
- * SQLSTATEs of a server that responds but cannot write: its disk or memory is full, its files are inaccessible, or it
- * is a standby. A transaction with such an error has written nothing.
- */
+/** SQLSTATEs of a server that cannot write (disk or memory full, files inaccessible, standby). Nothing was written. */
 const UNWRITABLE = /^(53000|53100|53200|58000|58030|25006)$/
 
 /** Returns whether the server could not write. The same request may succeed later. */
@@ -116,10 +101,7 @@ export function isAborted(error: unknown): boolean {
   return (error as DriverError).code === '25P02'
 }
 
-/**
- * Returns whether a prepared statement is outdated because a newer release has changed its tables. Its connection can
- * then never run the statement again.
- */
+/** Returns whether a newer release changed a prepared statement's tables. Its connection can never run it again. */
 export function isOutdated(error: unknown): boolean {
   const { code, message } = error as DriverError
   return code === '0A000' && message.includes('cached plan must not change result type')
@@ -168,10 +150,7 @@ function brokenConstraint(error: unknown): string | undefined {
 /** Maps the constraints of a feature to the problem codes that callers receive for violations. */
 export type Conflicts = Readonly<Record<string, ProblemCode>>
 
-/**
- * Converts a driver's error to a problem for the caller. Returns undefined for any other error, which is a bug.
- * @param conflicts the conflicts of all features, if the problem is sent to the caller
- */
+/** Converts a driver's error to a problem, or undefined for a bug. @param conflicts of all features, for the caller */
 export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | undefined {
   if (isResting(error)) return error
   const constraint = isRetryable(error) ? undefined : brokenConstraint(error)
@@ -185,10 +164,7 @@ export function problemOf(error: unknown, conflicts: Conflicts = {}): Problem | 
   return undefined
 }
 
-/**
- * Returns whether a failure is temporary and affects the whole batch. Any other failure is caused by a single item of
- * the batch.
- */
+/** Returns whether a failure is temporary and affects the whole batch rather than a single item. */
 export function isPassing(error: unknown): boolean {
   const code = problemOf(error)?.code
   return code === 'database_away' || code === 'busy' || code === 'restoring'

@@ -15,13 +15,9 @@ export interface ServerIdentity {
   readonly startedAt: string
 }
 
-/** The server's response to the first message. */
 export interface Introduction {
   readonly server: ServerIdentity
-  /**
-   * The id of the server process that serves the connection. Behind a pooler, the id that the driver knows is a
-   * different one.
-   */
+  /** The id of the server process. Behind a pooler, the driver knows a different id. */
   readonly pid: number
 }
 
@@ -46,10 +42,7 @@ const DENIED = '42501'
 
 /**
  * Applies the session settings and identifies the server. Uses SQL, because poolers refuse or ignore startup
- * parameters.
- * @param acceptsReadOnly whether a server that cannot write is acceptable
- * @throws ServerRefused if the connection does not keep the settings, or if the server cannot write although
- *   `acceptsReadOnly` is false
+ * parameters. @throws ServerRefused if the settings are not kept, or the server cannot write although it must
  */
 export async function introduce(
   client: pg.Client,
@@ -99,8 +92,7 @@ async function query(client: pg.Client, settings: SessionSettings, systemId: str
   )
   // Does not check the keepalives, because the server shows them as 0 on a Unix socket.
   const kept = Object.keys(settings).map((name) => `current_setting('${name}') as ${name}`)
-  // Only a primary has a timeline to which it writes. pg_control_checkpoint() would show it with a delay after a
-  // promotion.
+  // Only a primary has a timeline to which it writes. pg_control_checkpoint() is late after a promotion.
   const identity = `select pg_is_in_recovery() as is_standby,
     current_setting('transaction_read_only') = 'on' as is_read_only,
     ${systemId} as system_id,

@@ -1,7 +1,4 @@
-/**
- * Reads heartbeats from the server to which the change listener is connected. Each heartbeat returns the new
- * invalidations and the tenants in maintenance mode.
- */
+/** Reads heartbeats: the new invalidations and the tenants in maintenance mode. */
 import type pg from 'pg'
 import { ServerRefused } from './failures.ts'
 import { IS_READ_ONLY } from './first-message.ts'
@@ -18,7 +15,6 @@ export interface Heartbeat {
   snapshot: string
   /** The topics that other nodes invalidated since the previous heartbeat. A null topic invalidates everything. */
   topics: readonly (Topic | null)[]
-  /** The tenants that a restore has put into maintenance mode. */
   maintenance: ReadonlySet<number>
 }
 
@@ -29,10 +25,8 @@ const HEARTBEAT = `select pg_current_snapshot()::text as snapshot, ${IS_READ_ONL
 type Row = { snapshot: string; is_read_only: boolean; maintenance: number[]; topics: string[] }
 
 /**
- * Reads a heartbeat.
- * @param since the snapshot of the previous heartbeat on this connection. Without a snapshot, no topics are read.
- * @param own the ids of transactions whose topics this node has already handled
- * @throws ServerRefused if the server can no longer write
+ * Reads a heartbeat. @param since the previous snapshot on this connection; without it, no topics are read @param own
+ * transactions whose topics this node has already handled @throws ServerRefused if the server cannot write
  */
 export async function readHeartbeat(
   connection: pg.Client,

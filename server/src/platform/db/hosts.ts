@@ -4,10 +4,7 @@ import { withDeadline } from './deadline.ts'
 import { ServerRefused } from './failures.ts'
 import { introduce } from './first-message.ts'
 
-/**
- * The time limit for probing all hosts. The rest of the connection timeout of 5 s is for the connection to the host
- * that was found.
- */
+/** The time limit for probing all hosts. The rest of the connection timeout of 5 s is for connecting. */
 const SEARCH_MS = 4_000
 /** SQLSTATE classes of rejected credentials and of a missing database. All hosts would return the same error. */
 const REFUSED = /^(28|3D)/
@@ -18,10 +15,7 @@ export function hangUp(client: pg.Client | pg.PoolClient): void {
   connection.stream.destroy()
 }
 
-/**
- * Returns whether the caller has given up on a client, because the client was ended or its socket closed. The driver
- * would connect such a client nevertheless.
- */
+/** Returns whether a client was ended or its socket closed. The driver would connect such a client nevertheless. */
 function isGivenUp(client: pg.Client): boolean {
   const { _ending, connection } = client as unknown as {
     _ending: boolean
@@ -32,9 +26,8 @@ function isGivenUp(client: pg.Client): boolean {
 
 export interface Hosts {
   /**
-   * Finds a host that can write. If the caller only reads, finds any host that accepts connections. Tries the last good
-   * host first, then the others in order. Concurrent callers share a search.
-   * @throws ServerRefused if no host is usable, with the reason for each host
+   * Finds a host that can write, or any host for reads only. Tries the last good host first. Concurrent callers share a
+   * search. @throws ServerRefused if no host is usable, with the reason for each host
    */
   find(): Promise<HostAndPort>
 }
@@ -110,7 +103,6 @@ async function tryHost(
 }
 
 export interface HostClientConfig extends pg.ClientConfig {
-  /** Set if the address has several hosts. */
   hosts?: Hosts
 }
 
@@ -135,8 +127,7 @@ export class HostClient extends pg.Client {
   }
 
   protected async open(): Promise<pg.Client> {
-    // The driver reads the host and the port when it connects. A client cannot connect twice, so other clients probe
-    // the hosts.
+    // The driver reads the host when it connects. A client cannot connect twice, so others probe the hosts.
     if (this.#hosts) Object.assign(this, await this.#hosts.find())
     if (isGivenUp(this)) throw new Error('Connection terminated')
     return super.connect()

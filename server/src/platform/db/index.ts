@@ -1,5 +1,3 @@
-/** The public interface of the database for the features and the composition root. */
-
 export { listWritesUpkeep } from '../lists/list-writes.ts'
 export { containsName, countRows, listMode, partOf, readPage } from '../lists/page.ts'
 export { foldsNames } from '../schema/fold-names.ts'

@@ -1,6 +1,6 @@
 /**
  * Stores the topics that a transaction invalidates as rows, in the same commit (decision 0037). Each node reads the
- * rows committed since its last snapshot. The deletion of old rows also uses snapshots (`old-invalidations.ts`).
+ * rows committed since its last snapshot.
  */
 import pg from 'pg'
 import type { Topic } from './topics.ts'
@@ -8,9 +8,7 @@ import type { Topic } from './topics.ts'
 /** The maximum number of topics per heartbeat. A node with more topics to read drops its whole cache instead. */
 const MAX_TOPICS = 10_000
 
-/**
- * The topic that replaces deleted rows. A node that reads this topic has missed those rows, and drops its whole cache.
- */
+/** The topic that replaces deleted rows. A node that reads it has missed rows, and drops its whole cache. */
 export const DELETED: Topic = 'unread'
 /** The topics that invalidate all cached values. */
 const EVERYTHING: ReadonlySet<Topic> = new Set<Topic>(['restored', DELETED])
@@ -19,11 +17,7 @@ const EVERYTHING: ReadonlySet<Topic> = new Set<Topic>(['restored', DELETED])
 export const recordTopics = (topics: Iterable<Topic>): string =>
   `insert into invalidations (topics) values (${pg.escapeLiteral([...topics].join(' '))}) returning xid::text`
 
-/**
- * Returns a query for the topics that were committed after an earlier snapshot. Each result is the id of the
- * transaction, a space and the topic.
- * @param snapshot an SQL expression for the earlier snapshot as text. If the snapshot is null, the query finds nothing.
- */
+/** Returns a query for the topics committed after a snapshot, as "id topic". @param snapshot SQL; null finds nothing */
 export const findTopicsSince = (snapshot: string): string => `
   select xid::text || ' ' || topic from (
     select xid, topics from invalidations where xid >= pg_snapshot_xmax(${snapshot}::pg_snapshot)

@@ -1,23 +1,17 @@
-/**
- * Holds advisory locks on a dedicated connection. When the connection ends, PostgreSQL releases the locks, so a process
- * that dies leaves no lock behind.
- */
+/** Holds advisory locks on a dedicated connection, so that a process that dies leaves no lock behind. */
 import type { PgConnection } from './connection.ts'
 import { LOCKS } from './lock-numbers.ts'
 
 export interface LockConnection {
   /** Takes the lock if no other session holds it. Returns whether it succeeded. */
   take(lock: keyof typeof LOCKS, number: number): Promise<boolean>
-  /**
-   * Takes the lock in shared mode. Other sessions may also hold the lock in shared mode. Returns whether it succeeded.
-   */
+  /** Takes the lock in shared mode. Returns whether it succeeded. */
   share(lock: keyof typeof LOCKS, number: number): Promise<boolean>
   release(lock: keyof typeof LOCKS, number: number): Promise<void>
   /** Releases a lock that `share` has taken. The caller must call this once per `share`. */
   unshare(lock: keyof typeof LOCKS, number: number): Promise<void>
   /** Aborts when the connection is lost, which releases all locks. */
   readonly lost: AbortSignal
-  /** Closes the connection, which releases all locks. */
   close(): Promise<void>
 }
 

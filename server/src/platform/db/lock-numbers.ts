@@ -1,21 +1,14 @@
-/**
- * Numbers of the PostgreSQL advisory locks that this service takes. All are listed here, because two locks with the
- * same number would block each other. The migrations use two of the numbers in SQL, and a test compares them.
- */
+/** Numbers of all advisory locks, because equal numbers would block each other. A test compares those in migrations. */
 export const LOCKS = {
-  /** Only one node at a time may migrate. */
   migrations: 7_261_935,
   /** Only one session at a time may create the journal's next partitions (0005, in SQL). */
   journalPartitions: 7_261_936,
-  /** Only one node at a time may set up an empty database. */
   setup: 7_261_937,
   /** Only one transaction at a time may remove a superadmin or a superadmin's tenant. */
   operators: 7_261_938,
   /** Only one session at a time may create the daily partitions of webhook deliveries (0008, in SQL). */
   deliveryPartitions: 7_261_939,
-  /**
-   * Only one transaction at a time may add an unverified notification. Otherwise their number could exceed the limit.
-   */
+  /** Only one transaction at a time may add an unverified notification, so that their number keeps its limit. */
   unverifiedNotifications: 7_261_940,
   /** Only one transaction at a time may start or end a key rotation. */
   keyRotation: 7_261_943,
@@ -31,9 +24,7 @@ export const LOCKS = {
   storeDeletion: 7_261_952,
   /** With a tenant's id, or 0 for all tenants. Held by a restore while the tenant is in maintenance mode. */
   maintenance: 7_261_942,
-  /**
-   * With the id of a fix, or 0 for a scan of all fixes. Held as long as the process that detects or repairs is alive.
-   */
+  /** With the id of a fix, or 0 for a scan of all. Held while the process that detects or repairs is alive. */
   fixes: 7_261_944,
   /** Only one process at a time may identify the root key, move its files, or replace it. */
   rootKey: 7_261_945,

@@ -1,4 +1,3 @@
-/** Takes PostgreSQL's advisory locks and sets the time limits of one transaction. */
 import { sql } from 'kysely'
 import { LOCKS } from './lock-numbers.ts'
 import type { TenantTx } from './transaction.ts'
@@ -8,10 +7,7 @@ export async function lockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Prom
   await sql`select pg_advisory_xact_lock(${LOCKS[lock]})`.execute(tx.db)
 }
 
-/**
- * Takes the lock until the transaction ends, unless another session holds it. Never waits. Returns whether it
- * succeeded.
- */
+/** Takes the lock until the transaction ends, unless another session holds it. Never waits. */
 export async function tryLockUntilEnd(tx: TenantTx, lock: keyof typeof LOCKS): Promise<boolean> {
   const { rows } = await sql<{ has: boolean }>`
     select pg_try_advisory_xact_lock(${LOCKS[lock]}) as has`.execute(tx.db)

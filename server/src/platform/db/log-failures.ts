@@ -3,10 +3,7 @@ import { isResting, problemOf } from './failures.ts'
 
 const isAway = (error: unknown) => error !== undefined && problemOf(error)?.code === 'database_away'
 
-/**
- * Returns an error handler for a poller. It logs that `what` has failed. While the database is unavailable, it logs
- * only the first failure. It does not log work that maintenance mode has refused.
- */
+/** Returns a poller's error handler. Logs only the first failure of an outage, and no refusals by maintenance mode. */
 export function logFailures(what: string, log: Logger) {
   return (error: unknown, previous: unknown): void => {
     if (!isResting(error) && !(isAway(error) && isAway(previous)))

@@ -13,10 +13,7 @@ export interface LongReader {
   close(): Promise<void>
 }
 
-/**
- * Opens a reader.
- * @param replica the replica to read from. Undefined if none is configured.
- */
+/** @param replica undefined if none is configured */
 export async function openLongReader(
   db: Scopes,
   replica: Replica | undefined,

@@ -7,20 +7,16 @@ import { LOCKS } from './lock-numbers.ts'
 /** The number that stands for all tenants, instead of a tenant's id. */
 export const EVERY_TENANT = 0
 
-/** Selects the ids of the tenants in maintenance mode. */
 export const FIND_MAINTENANCE = `select objid::int from pg_locks
   where locktype = 'advisory' and classid = ${LOCKS.maintenance} and objsubid = 2 and granted
     and database = (select oid from pg_database where datname = current_database())`
 
-/** A connection or a pool, which can run queries. */
 interface Queryable {
   query<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<{ rows: R[] }>
 }
 
 /**
- * Returns the tenants in maintenance mode.
- * @param timeoutMs milliseconds until the query fails and releases its connection
- * @throws ServerRefused if the server can no longer write
+ * Returns the tenants in maintenance mode. @param timeoutMs for the query @throws ServerRefused by a read-only server
  */
 export async function readMaintenance(
   connection: Queryable,
@@ -35,9 +31,6 @@ export async function readMaintenance(
   return new Set(row.tenants)
 }
 
-/**
- * Returns whether the tenant is in maintenance mode.
- * @param tenantId the tenant. Null asks whether the whole service is in maintenance mode.
- */
+/** Returns whether the tenant is in maintenance mode, or with null, the whole service. */
 export const coversTenant = (tenants: ReadonlySet<number>, tenantId: number | null): boolean =>
   tenants.size > 0 && (tenants.has(EVERY_TENANT) || (tenantId !== null && tenants.has(tenantId)))

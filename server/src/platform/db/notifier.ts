@@ -13,16 +13,13 @@ export const CHANNEL = 'wardkeep_changes'
 /** The minimum time between two NOTIFYs of this node. Topics that arrive in between are sent together. */
 const APART_MS = 5
 
-/**
- * Opens a notifier on the listener's connection. Topics that could not be sent are sent after the listener reconnects.
- */
+/** Opens a notifier on the listener's connection. Topics that could not be sent are sent after a reconnect. */
 export function openNotifier(listener: () => pg.Client | undefined, log: Logger, clock: Time) {
   const unsent = new Set<string>()
 
   /**
-   * Sends all unsent topics in one NOTIFY, in its own transaction. PostgreSQL commits transactions with a NOTIFY one at
-   * a time, under a lock for the whole server. A transaction holds the lock while it waits for the disk and a standby.
-   * Requests must not wait for that lock.
+   * Sends all unsent topics in one NOTIFY, in its own transaction. PostgreSQL commits NOTIFYs one at a time, under a
+   * lock for the whole server and while waiting for the disk and a standby. Requests must not wait for that lock.
    */
   async function sendTopics(): Promise<boolean> {
     const client = listener()
@@ -50,7 +47,6 @@ export function openNotifier(listener: () => pg.Client | undefined, log: Logger,
     minGapMs: APART_MS,
     onError: logFailures('notification of other nodes', log),
   })
-  /** Sends the topics that have waited for a listener. */
   const wake = () => {
     if (unsent.size > 0) sends.wake()
   }

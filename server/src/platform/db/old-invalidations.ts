@@ -5,24 +5,18 @@ import type { Upkeep } from '../lifecycle/upkeep.ts'
 import { DELETED } from './invalidations.ts'
 import type { Scopes } from './scope.ts'
 
-/**
- * A snapshot, and the id of the transaction that took it. This transaction also inserted a row without topics, which is
- * called the mark.
- */
+/** A snapshot, and the transaction that took it and inserted a row without topics (the mark). */
 interface Mark {
   xid: string
   snapshot: string
 }
 
 /**
- * Deletes the rows that were visible to the earlier mark's snapshot, and inserts the next mark. Does not use the age of
- * rows, because a transaction may commit rows long after writing them. Changes the topic of the earlier mark to
- * `unread`. A node whose last snapshot does not see the mark then notices the deletion. Deletes nothing if the mark is
- * missing. In that case another node has deleted it, or the server lost the table in a crash and may reuse transaction
- * numbers.
- *
- * Also deletes rows with transaction ids that this cluster has not assigned yet. Those rows were copied from another
- * cluster.
+ * Deletes the rows visible to the earlier mark's snapshot (not by age, because a transaction may commit rows long after
+ * writing them), and inserts the next mark. Changes the topic of the earlier mark to `unread`, so that nodes whose last
+ * snapshot does not see the mark notice the deletion. Deletes nothing if the mark is missing, because another node has
+ * deleted it or a crash lost the table. Also deletes rows with transaction ids that this cluster has not assigned yet
+ * (copied from another cluster).
  */
 export async function deleteOldTopics(db: Scopes, mark: Mark | undefined): Promise<Mark> {
   const { xid = null, snapshot = null } = mark ?? {}

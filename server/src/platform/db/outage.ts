@@ -1,7 +1,4 @@
-/**
- * Logs the beginning and the end of each database outage, with the number of failures. Logs the reason why a server was
- * refused once per outage.
- */
+/** Logs the beginning and the end of each outage, with the number of failures and each refusal's reason once. */
 import type { Time } from '../../lib/time.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Changes } from './changes.ts'

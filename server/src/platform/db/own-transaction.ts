@@ -1,4 +1,3 @@
-/** Runs a transaction on a connection that belongs to no pool. */
 import type { Time } from '../../lib/time.ts'
 import { openTotals } from '../lists/totals.ts'
 import type { Logger } from '../observe/log.ts'
@@ -9,8 +8,7 @@ import { lastCommand, opening, type TenantTx, transactionOn } from './transactio
 import type { VerifiedClient } from './verified-client.ts'
 
 /**
- * Runs `work` in one transaction that sees the rows of all tenants, without retries.
- * @throws the error of `work` or of the commit. The caller must then close the connection.
+ * Runs `work` in one transaction across tenants, without retries. After an error, the caller must close the connection.
  */
 export async function inOwnTransaction<T>(
   client: VerifiedClient,

@@ -20,10 +20,7 @@ export interface PacerLimits {
 export interface Pacer {
   /** Runs a transaction of the background work itself, which does not count as another transaction. */
   own<T>(run: () => Promise<T>): Promise<T>
-  /**
-   * Pauses if other transactions use the database. Concurrent calls share a pause. Returns whether the last sample
-   * required a pause.
-   */
+  /** Pauses if other transactions use the database. Concurrent calls share a pause. Returns whether it was needed. */
   rest(): Promise<boolean>
 }
 

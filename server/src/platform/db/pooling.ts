@@ -3,9 +3,8 @@ import { StartupError } from '../../lib/startup-error.ts'
 import { type DatabaseAddress, plainClient } from './connection.ts'
 
 /**
- * Compares the server processes that two connections reach. With session pooling, each connection keeps its own
- * process. The check only reads, so it leaves no lock or setting behind.
- * @throws StartupError if the connections share a server process, or change it between transactions
+ * Compares the server processes of two connections, which must each keep their own. Only reads, so it leaves no lock.
+ * @throws StartupError if they share a server process, or change it between transactions
  */
 export async function requireSessionPooling(address: DatabaseAddress): Promise<void> {
   const [one, other] = [plainClient(address), plainClient(address)]

@@ -2,12 +2,10 @@
 import { sql } from 'kysely'
 import type { TenantTx } from './transaction.ts'
 
-/** Deletes about `limit` rows of a feature for a deleted tenant. Returns whether there may be more rows. */
 export type PurgeRows = (tx: TenantTx, tenantId: number, limit: number) => Promise<boolean>
 
 /**
- * Returns a function that purges a table with the columns `id` and `tenant_id`. Rows of other tables that reference the
- * table must be deleted first, or cascade.
+ * Returns a function that purges a table with `id` and `tenant_id`. Referencing rows must be deleted first, or cascade.
  */
 export function purgerOf(table: string): PurgeRows {
   return async (tx, tenantId, limit) => {

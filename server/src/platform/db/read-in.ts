@@ -1,4 +1,3 @@
-/** Runs read transactions in a tenant scope, on a connection that belongs to no pool. */
 import type pg from 'pg'
 import type { Time } from '../../lib/time.ts'
 import { openTotals } from '../lists/totals.ts'
@@ -9,10 +8,7 @@ import { opening, type TenantTx, transactionOn } from './transaction.ts'
 
 const MODE = 'filtered list'
 
-/**
- * Runs `work` in one read-only snapshot of the scope's rows, with a timeout of 3 s per statement. If `work` or the
- * transaction fails, the caller must close the connection.
- */
+/** Runs `work` in one read-only snapshot with a timeout of 3 s per statement. After an error, close the connection. */
 export async function readIn<T>(
   connection: PgConnection,
   scope: Scope,

@@ -1,13 +1,7 @@
-/**
- * The latest journal entries that this node acknowledged. After a failover, the node checks that the new server has
- * them (decision 0038).
- */
+/** The latest journal entries that this node acknowledged, to check a new server after a failover (decision 0038). */
 import { isSameServer, type ServerIdentity } from './first-message.ts'
 
-/**
- * The columns that identify an entry. The id alone is not enough, because a server that has lost entries assigns their
- * ids again.
- */
+/** The columns that identify an entry. A server that has lost entries assigns their ids again. */
 export interface RecentEntry {
   id: number
   created_at: string

@@ -4,7 +4,6 @@ import type { ServerIdentity } from './first-message.ts'
 import { watchTimelines } from './timelines.ts'
 import type { VerifiedClient } from './verified-client.ts'
 
-/** A check of a server that the listener has not used yet. */
 export interface ServerCheck {
   isNeeded(server: ServerIdentity): boolean
   /** Runs the check. @throws if the server must not be used now */
@@ -13,8 +12,8 @@ export interface ServerCheck {
 
 export interface ReferenceServer {
   /**
-   * The server that this node uses. Undefined until the node has used a server. Null during a check. No server may
-   * acknowledge a commit in that time.
+   * The server that this node uses. Undefined before the first server. Null during a check, when no server may
+   * acknowledge a commit.
    */
   current(): ServerIdentity | null | undefined
   /** Registers the check that a new server must pass before this node uses it. */
@@ -22,11 +21,10 @@ export interface ReferenceServer {
   /** Checks the timeline of the server. @throws ServerRefused if the server is a former primary */
   require(server: ServerIdentity): void
   /**
-   * Checks the server if needed. If the check passes, the node uses the server immediately. No other server can then
-   * acknowledge a change after the check.
+   * Checks the server if needed, and then uses it at once, so that no other server acknowledges changes after the
+   * check.
    */
   check(connection: VerifiedClient): Promise<void>
-  /** Makes this the server that the node uses. */
   use(server: ServerIdentity): void
 }
 

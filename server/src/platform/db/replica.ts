@@ -21,17 +21,13 @@ const REPLAY_POLL_MS = 100
 /** The maximum number of concurrent connections per process. */
 const MAX_CONNECTIONS = 8
 
-/** Work that reads from a standby. */
 export interface ReplicaWork {
-  /** The name of the work in the log. */
   name: string
-  /**
-   * The maximum milliseconds until the standby is connected and has replayed everything up to the start of the work.
-   */
+  /** The maximum milliseconds until the standby is connected and has replayed everything before the work. */
   waitMs: number
   /**
-   * Reads a row that was committed when the work began. The standby must contain the same row. Comparing WAL positions
-   * is not enough, because a standby of a former primary has a different history.
+   * Reads a row that was committed when the work began, which the standby must contain too. Comparing WAL positions is
+   * not enough, because a standby of a former primary has a different history.
    */
   readBeginning(tx: TenantTx): Promise<unknown>
   /** Closes the connection when aborted. */
@@ -44,8 +40,7 @@ export interface Standby {
   /** The start of the work by the primary's clock, ISO 8601. */
   readonly begunAt: string
   /**
-   * Logs that a read has failed. The caller then repeats the read on the primary.
-   * @throws the error if neither the server nor the network has caused it
+   * Logs a failed read, which the caller repeats on the primary. @throws errors not caused by the server or the network
    */
   giveUp(error: unknown): void
   close(): Promise<void>
@@ -53,19 +48,16 @@ export interface Standby {
 
 export interface Replica {
   /**
-   * Connects to the standby and waits until it has replayed everything that the primary has committed so far.
-   * @returns undefined if the standby cannot be used for this work. The log then contains the reason.
-   * @throws errors of the primary
+   * Connects to the standby and waits until it has replayed all commits so far. @returns undefined, with the reason in
+   * the log, if the standby cannot be used @throws errors of the primary
    */
   open(work: ReplicaWork): Promise<Standby | undefined>
   /** Returns when the standby became unusable (ISO 8601), or null if it is usable. */
   failingSince(): string | null
-  /** Stops the probe. */
   close(): Promise<void>
 }
 
 export interface ReplicaDeps {
-  /** The primary. */
   db: Scopes
   log: Logger
   clock: Time
@@ -85,19 +77,13 @@ class StandbyFailure extends Error {
   }
 }
 
-/**
- * Returns the message of an error. The error itself must not be logged, because it would count as a failure of the
- * primary.
- */
+/** Returns the message of an error. Logging the error itself would count as a failure of the primary. */
 function reasonOf(error: unknown): string | undefined {
   const { message, code } = error as NodeJS.ErrnoException
   return message || code
 }
 
-/**
- * Opens the replica, and probes the standby every minute. The log and the health report then show a fault before any
- * work needs the standby.
- */
+/** Opens the replica, and probes it every minute to report a fault before any work needs the standby. */
 export function openReplica(address: DatabaseAddress, { db, log, clock }: ReplicaDeps): Replica {
   const closing = new AbortController()
   let failingSince: string | null = null
@@ -255,10 +241,7 @@ async function untilReplayed(
   }
 }
 
-/**
- * Returns how many bytes of WAL the server has not replayed yet.
- * @throws Error if it is not a replica of the database
- */
+/** Returns the bytes of WAL that are not replayed yet. @throws Error if the server is not a replica of the database */
 async function bytesBehind(
   client: PgConnection,
   beginning: Position,

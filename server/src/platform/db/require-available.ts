@@ -12,17 +12,14 @@ import { coversTenant } from './maintenance.ts'
 const RETRY_AFTER_S = 2
 
 /**
- * Checks that a tenant is not in maintenance mode. Returns undefined if the node already knows this, otherwise a
- * promise of the check.
- * @param tenantId null if the tenant is not known yet
- * @throws Problem 503 while the tenant, or every tenant, is in maintenance mode
+ * Returns undefined if the node knows the answer, otherwise a promise. @param tenantId null if not known yet @throws
+ * Problem 503 while the tenant, or every tenant, is in maintenance mode
  */
 export type RequireAvailable = (tenantId: number | null) => Promise<void> | undefined
 
 /**
- * Returns the check, which uses the node's latest heartbeat. While the node may have missed changes, the check queries
- * the database, at most once per heartbeat interval. A node whose listener is disconnected therefore enters and leaves
- * maintenance mode at the same time as the other nodes.
+ * Returns the check, which uses the latest heartbeat. While the node may have missed changes, the check queries the
+ * database once per heartbeat interval, and so follows maintenance mode as fast as other nodes.
  */
 export function openGate(
   changes: Pick<Changes, 'isInMaintenance' | 'trusted'>,

@@ -1,6 +1,6 @@
 /**
  * The only access to the tables: a transaction within one tenant, or across tenants. Row-level security enforces the
- * scope of the transaction, even if a query omits the condition on the tenant.
+ * scope, even if a query omits the condition on the tenant.
  */
 import { sql } from 'kysely'
 import type pg from 'pg'
@@ -48,50 +48,35 @@ import {
 } from './transaction.ts'
 import { AWAY_MS, serverOf } from './verified-client.ts'
 
-/**
- * Opens transactions in a scope. Transactions that may write are refused (503 `restoring`) while the scope is in
- * maintenance mode. Background work is refused too, and retries later.
- */
+/** Opens transactions in a scope. Refuses writes (503 `restoring`) in maintenance mode, also for background work. */
 export interface Scopes {
-  /**
-   * Runs `work` in a transaction that sees one tenant. Runs it again if the transaction has lost a race
-   * (`isRetryable`).
-   */
+  /** Runs `work` in a transaction that sees one tenant. Repeats it after a lost race (`isRetryable`). */
   inTenant<T>(tenantId: number, work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /** Runs `work` in a transaction that sees all tenants, for superadmins, sign-in and upkeep. */
   acrossTenants<T>(work: (tx: TenantTx) => Promise<T>, mode?: Mode): Promise<T>
   /**
-   * Runs one statement in a tenant and returns its rows after the commit. Concurrent statements share a commit, even
-   * across tenants. Notifies all nodes of the topics if the statement returns rows.
+   * Runs one statement and returns its rows after the commit, which statements of any tenants share. Notifies all nodes
+   * of the topics if the statement returns rows.
    */
   sendInTenant<R>(tenantId: number, query: Statement, ...topics: Topic[]): Promise<R[]>
   /** The clock for the start times (`begunAt`) of transactions. */
   readonly clock: Time
-  /** The clock for irreversible deletions. */
   readonly agreedClock: AgreedClock
-  /** Refuses work on tenants in maintenance mode. */
   readonly requireAvailable: RequireAvailable
-  /**
-   * Returns scopes for the restore itself. Maintenance mode never refuses their transactions. They wait like those of
-   * `withPatience`.
-   */
+  /** Returns scopes for the restore itself, which maintenance mode never refuses. They wait as with `withPatience`. */
   duringMaintenance(): Scopes
   /** Returns scopes for background work. They wait for an unresponsive database without a time limit. */
   withPatience(): Scopes
-  /** Returns how many transactions wait for a connection. */
   waiting(): number
   /** Returns the total duration of all transactions so far, in milliseconds. */
   spentMs(): number
-  /**
-   * Returns false after the database could not write. Returns true again after a successful write, or after a minute.
-   */
+  /** Returns false after the database could not write, until a successful write or for a minute. */
   canWrite(): boolean
   /** Measures one round trip to the database. Rejects while the database is away. */
   ping(): Promise<Ping>
   close(): Promise<void>
 }
 
-/** The result of a ping. */
 export interface Ping {
   latencyMs: number
   /** Whether the server is read-only, for example a standby. */
@@ -105,7 +90,6 @@ const UNWRITABLE_FOR_MS = 60_000
 const PING_MS = 3_000
 
 export interface ScopesOptions {
-  /** The maximum number of connections. */
   size: number
   changes: Changes
   log: Logger
@@ -269,9 +253,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
   return scopesFor(caller)
 }
 
-/** How the transactions of a caller behave. */
 interface View {
-  /** Whether writes are refused in maintenance mode. */
   isRefused: boolean
   /** Returns the object that limits the waits of a new transaction. */
   begin: () => Patience
@@ -279,10 +261,7 @@ interface View {
 
 const endless = (): Patience => ENDLESS
 
-/**
- * Closes the connection if opening the transaction takes longer than opening a connection may take. BEGIN never waits
- * for a lock, so the database or the network must be unresponsive.
- */
+/** Closes the connection if BEGIN takes too long. BEGIN never waits for a lock, so the server or network hangs. */
 function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): void {
   let isAnswered = false
   const answered = () => {
@@ -294,10 +273,7 @@ function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): v
   withDeadline(begin, AWAY_MS).catch(check)
 }
 
-/**
- * Returns whether a failed transaction may run again on another connection. This is the case if the server has written
- * nothing, or if the transaction only reads.
- */
+/** Returns whether a failed transaction may run again elsewhere: it has written nothing, or it only reads. */
 const mayRunElsewhere = (error: unknown, mode: Mode): boolean =>
   mode === 'write' ? isReadOnly(error) : error instanceof ServerMoved
 
@@ -315,10 +291,7 @@ async function readNow(pool: ServerPool): Promise<number> {
   return Number(rows[0]?.now)
 }
 
-/**
- * Sends each statement in the scope of its tenant.
- * @throws RolledBack if a statement cannot be sent. None of them then takes effect.
- */
+/** Sends each statement in the scope of its tenant. @throws RolledBack if one cannot be sent; none then takes effect */
 function sendEach(
   tx: OpenTx,
   statements: readonly SharedStatement[],
@@ -334,8 +307,8 @@ function sendEach(
 }
 
 /**
- * Returns the SQL condition that a row belongs to the scope and its tenant is not deleted. Row-level security enforces
- * the scope as well. Example: `where(ofScope(tx, 'users.tenant_id'))`.
+ * Returns the SQL condition for rows of the scope and of tenants that are not deleted: `where(ofScope(tx,
+ * 'users.tenant_id'))`.
  */
 export function ofScope(tx: Scoped, column: string) {
   return tx.tenantId === null
@@ -344,9 +317,8 @@ export function ofScope(tx: Scoped, column: string) {
 }
 
 /**
- * Returns the SQL condition that a row belongs to the transaction's tenant. In a transaction across tenants, the
- * condition matches rows without a tenant and rows of `tenantId`. If `tenantId` is null, it matches the rows of every
- * tenant that is not deleted.
+ * Returns the SQL condition for rows of the transaction's tenant. Across tenants, it matches rows without a tenant and
+ * rows of `tenantId`, or if that is null, of every tenant that is not deleted.
  */
 export function ofInstallation(tx: Scoped, column: string, tenantId: number | null) {
   if (tx.tenantId !== null) return ofScope(tx, column)
@@ -358,8 +330,8 @@ export function ofInstallation(tx: Scoped, column: string, tenantId: number | nu
 export type Scope = number | null
 
 /**
- * Returns the scope of a caller. For a superadmin this is all tenants, or the tenant that they name. Other callers get
- * their own tenant and cannot name another one (`requireOwnTenant`).
+ * Returns the scope of a caller: for superadmins all tenants or the named one, for others their own
+ * (`requireOwnTenant`).
  */
 export function scopeOf(caller: { role: Role; tenant_id: number }, named?: number): Scope {
   return caller.role === 'superadmin' ? (named ?? null) : caller.tenant_id

@@ -12,10 +12,8 @@ import { AWAY_MS, serverOf } from './verified-client.ts'
 
 export interface ServerPool {
   /**
-   * Waits for a connection to the listener's current or last server. Before the listener has connected for the first
-   * time, accepts any server that can write.
-   * @throws ServerRefused if the address leads to another server for 5 s, or if the check of a new server takes longer
-   * than 5 s
+   * Waits for a connection to the listener's current or last server. Before its first connection, accepts any server
+   * that can write. @throws ServerRefused if the address leads elsewhere, or a check takes longer than 5 s
    */
   connect(): Promise<pg.PoolClient>
   /** Runs one statement on a connection of the pool. */
@@ -24,13 +22,9 @@ export interface ServerPool {
     values?: unknown[],
     patience?: Patience,
   ): Promise<pg.QueryResult<R>>
-  /**
-   * @throws ServerMoved if the listener has moved to another server. Results of this connection must then be discarded.
-   */
+  /** @throws ServerMoved if the listener has moved. Results of this connection must then be discarded. */
   requireCurrent(client: pg.PoolClient): void
-  /** Returns how many callers wait for a connection. */
   waiting(): number
-  /** Waits for running statements, and closes the connections. */
   close(): Promise<void>
 }
 
@@ -42,7 +36,6 @@ export interface ServerPoolOptions {
   onLost(error: Error): void
 }
 
-/** Wraps a pool of verified connections. */
 export function openServerPool(
   pool: pg.Pool,
   { changes, log, clock, onLost }: ServerPoolOptions,

@@ -1,7 +1,6 @@
 /**
- * Groups single-statement transactions into shared commits. Statements that arrive while a transaction is running share
- * the BEGIN, COMMIT and round trips of the next transaction. Each statement runs in the scope of its own tenant, so
- * row-level security applies as usual (decision 0031).
+ * Groups single-statement transactions into shared commits. Statements that arrive during a transaction share the round
+ * trips of the next one. Each runs in its own tenant's scope, with row-level security (decision 0031).
  */
 import { batcher } from '../../lib/batcher.ts'
 import type { Time } from '../../lib/time.ts'
@@ -34,7 +33,6 @@ export interface SharedCommitDeps {
 
 type Waiting = SharedStatement & PromiseWithResolvers<Rows>
 
-/** Returns a function that runs a statement and returns its rows after the commit. */
 export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) {
   const eachAlone = (waiting: readonly Waiting[]) =>
     Promise.all(waiting.map((one) => alone(one).then(one.resolve, one.reject)))
@@ -45,8 +43,7 @@ export function openSharedCommits({ alone, together, clock }: SharedCommitDeps) 
       const rows = await together(waiting)
       waiting.forEach((one, at) => void one.resolve(rows[at] as Rows))
     } catch (error) {
-      // Nothing was written. Runs each statement alone, so that an error or lock wait of one statement does not affect
-      // the others.
+      // Nothing was written. Runs each statement alone, so that errors and lock waits do not affect the others.
       if (isUndone(error)) await eachAlone(waiting)
       // The transaction may have committed, so each caller has to decide whether to retry.
       else for (const { reject } of waiting) reject(error)

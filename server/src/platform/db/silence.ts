@@ -25,9 +25,8 @@ export class DatabaseSilent extends DatabaseTimeout {
 /** The waits of one transaction for the database. They share a time limit, which starts again with each response. */
 export interface Patience {
   /**
-   * Waits for a connection from a pool. A connection that arrives too late goes back to the pool.
-   * @throws DatabaseSilent if this wait is aborted. Also thrown if the database is still silent after an earlier wait
-   * was aborted.
+   * Waits for a connection. One that arrives too late goes back to the pool. @throws DatabaseSilent if this wait is
+   * aborted, or the database is still silent after an earlier one
    */
   connection(connect: () => Promise<pg.PoolClient>): Promise<pg.PoolClient>
   /** Waits for a response on the connection. Aborting the wait closes the connection. */
@@ -41,7 +40,6 @@ export const ENDLESS: Patience = {
 }
 
 export interface SilenceWatch {
-  /** Returns the waits of a new transaction. */
   begin(): Patience
   stop(): void
 }
@@ -65,19 +63,14 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
   let isKnown = false
   let isProbing = false
   let checkedAt = clock.monotonic()
-  /**
-   * When this process last resumed. Waits are measured from this time, because a suspended process reads no response.
-   */
+  /** When this process last resumed. Waits start here, because a suspended process reads no response. */
   let awakeSince = checkedAt
 
   let isDue = false
 
   const isSilent = (now: number) => Math.min(changes.silentMs(), now - awakeSince) >= SILENT_MS
 
-  /**
-   * Checks after the event loop has read pending input. After a busy period, timers run before pending responses are
-   * read.
-   */
+  /** Checks after the event loop has read pending input, because timers run first after a busy period. */
   function checkNextTurn(): void {
     if (isDue) return
     isDue = true
@@ -100,10 +93,7 @@ export function watchDatabaseSilence({ changes, clock, probe }: SilenceOptions):
       }
   }
 
-  /**
-   * Probes the database. If only the listener is disconnected, its silence must not cause requests to be refused for
-   * long.
-   */
+  /** Probes the database, because only the listener may be disconnected, which must not refuse requests for long. */
   async function probeOnce(): Promise<void> {
     isProbing = true
     await probe().then(

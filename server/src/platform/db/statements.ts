@@ -20,8 +20,7 @@ import pg from 'pg'
 import type { Database } from './database.ts'
 
 /**
- * The maximum number of named prepared statements, which the server stores per connection. Only statements with a fixed
- * text have names. Lists with filters have no names, because there are too many combinations of filters.
+ * The maximum number of named statements, stored per connection. Lists with filters have too many variants for names.
  */
 const MAX_NAMES = 500
 const names = new Map<string, string>()
@@ -40,10 +39,8 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue(value: unknow
   .utils
 
 /**
- * Returns a query with the name of its prepared statement. The name includes the scope, because plans depend on the
- * role. If the scope is null, the query is not prepared.
- * @throws Error if a value cannot be encoded. The driver would notice this only while sending, and would drop the
- * statement and continue.
+ * Returns a query named by text and scope (plans depend on the role), or unprepared if the scope is null. @throws Error
+ * if a value cannot be encoded, for which the driver would silently drop the statement
  */
 export function prepared(
   scope: string | null,
@@ -54,10 +51,7 @@ export function prepared(
   return { ...(name ? { name: `${scope}${name}` } : {}), text, values: values.map(prepareValue) }
 }
 
-/**
- * Sends a statement on the connection. Statements that are sent in the same turn of the event loop share a packet. Each
- * write costs a system call and wakes the server's process.
- */
+/** Sends a statement. Statements of the same turn share a packet, because each write costs a system call. */
 export function ask(
   client: pg.Client | pg.PoolClient,
   query: string | pg.QueryConfig,
@@ -69,10 +63,8 @@ export function ask(
   return client.query(query as pg.QueryConfig)
 }
 
-/** Sends a query on one connection, as `ask` does. */
 export type Ask = (query: string | pg.QueryConfig) => Promise<pg.QueryResult>
 
-/** Sends a statement and returns its result. */
 export type SendStatement = (statement: Statement) => Promise<pg.QueryResult>
 
 function connectionOn(send: SendStatement): DatabaseConnection {
@@ -110,16 +102,11 @@ export function queriesOn(send: SendStatement): Transaction<Database> {
   })
 }
 
-/** A statement with its values, ready to be sent. */
 export type Statement = Pick<CompiledQuery, 'sql' | 'parameters'> & {
-  /**
-   * Milliseconds after which an unresponsive connection counts as lost. Set for statements that may take longer than
-   * usual.
-   */
+  /** Milliseconds after which the connection counts as lost, for statements that may take longer than usual. */
   waitMs?: number
 }
 
-/** A placeholder in a statement. Each run replaces the placeholder with its own value. */
 class Slot {
   readonly name: string
   constructor(name: string) {
@@ -133,9 +120,8 @@ const builder = new Kysely<Database>({ dialect })
 export type ValueOf<V extends object> = <K extends keyof V & string>(name: K) => RawBuilder<V[K]>
 
 /**
- * Compiles a statement once, because building a typical statement takes longer than sending it. Returns a function that
- * fills in the values of a run. Example: `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
- * @param build uses `value(name)` for each value that varies per run, and builds with `db`
+ * Compiles a statement once, because building takes longer than sending. Returns a function that fills in a run's
+ * values. Example: `statement<{ id: number }>((value) => sql\`select ${value('id')}\`)`.
  */
 export function statement<V extends object>(
   build: (value: ValueOf<V>, db: Kysely<Database>) => { compile(db: Kysely<Database>): Statement },

@@ -1,6 +1,5 @@
 /**
- * Refuses a former primary for 30 s after a promotion. If the server is still there later, the service assumes that an
- * operator has restored it on purpose.
+ * Refuses a former primary for 30 s after a promotion. Later, an operator is assumed to have restored it on purpose.
  */
 import type { Time } from '../../lib/time.ts'
 import { ServerRefused } from './failures.ts'
@@ -12,12 +11,8 @@ export const LOWER_TIMELINE_MS = 30_000
 const FORGOTTEN_MS = 10_000
 
 export interface Timelines {
-  /**
-   * Checks the timeline of a server.
-   * @throws ServerRefused for 30 s after the node first saw a server on a lower timeline of the same cluster
-   */
+  /** Checks the timeline. @throws ServerRefused for 30 s after a server of the cluster on a lower timeline appears */
   require(server: ServerIdentity): void
-  /** Records that the node now uses this server. */
   use(server: ServerIdentity): void
 }
 

@@ -2,7 +2,6 @@
 
 /** The kinds of topics and their format. Each feature adds its kinds by declaration merging, next to its tables. */
 export interface Topics {
-  /** New journal entries. */
   journal: 'journal'
   /** Keys of any kind were added or removed. */
   keys: 'keys'
@@ -18,7 +17,6 @@ export interface ParsedTopic {
   kind: string
   /** The id, such as `5` in `user:5`. Undefined if the topic concerns the whole kind. */
   id: string | undefined
-  /** The id as a number, for kinds with numeric ids. */
   number: number | undefined
 }
 

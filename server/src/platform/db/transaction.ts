@@ -1,7 +1,4 @@
-/**
- * Runs one transaction on one connection: its scope, the statements of its work, and its notifications after the
- * commit.
- */
+/** Runs one transaction on one connection: scope, statements, and notifications after the commit. */
 import type { Kysely, Transaction } from 'kysely'
 import type pg from 'pg'
 import type { Totals } from '../lists/totals.ts'
@@ -18,15 +15,11 @@ import type { Topic } from './topics.ts'
 
 declare const scoped: unique symbol
 
-/**
- * The result of a sent statement. The promise is wrapped in an object, because an async function would await a promise
- * that it returns.
- */
+/** The result of a sent statement, in an object, because an async function would await a returned promise. */
 export interface SentStatement<R> {
   rows: Promise<R[]>
 }
 
-/** The tenant scope of a query. */
 export interface Scoped {
   readonly db: Kysely<Database>
   /** The tenant whose rows are visible, or null for all tenants. */
@@ -35,27 +28,20 @@ export interface Scoped {
 
 /** An open transaction with its scope. Created by `Scopes`, `readIn` and `inOwnTransaction` only. */
 export interface TenantTx extends Scoped {
-  /** Kysely on this transaction. */
   readonly db: Transaction<Database>
-  /**
-   * The start of the transaction on the monotonic clock. The transaction sees everything that was committed before this
-   * time.
-   */
+  /** The start on the monotonic clock. The transaction sees everything that was committed before. */
   readonly begunAt: number
   /** Sends a statement without waiting for its result. If the statement fails, the commit fails too. */
   send(query: Statement): void
   /**
-   * Like `send`, but returns the rows, which the caller may await later. If `work` does not await them, they arrive
-   * after the commit was sent. Notifies all nodes of the topics as `notify` does if the statement returns rows.
+   * Like `send`, but returns rows, which arrive after the commit was sent unless `work` awaits them. Notifies all nodes
+   * of the topics as `notify` does if the statement returns rows.
    */
   sendFor<R>(query: Statement, ...topics: Topic[]): SentStatement<R>
-  /**
-   * Sends a statement that returns journal entries. After the commit is acknowledged, this node remembers the entries.
-   */
+  /** Sends a statement that returns journal entries, which this node remembers after the commit. */
   sendEntries(query: Statement): SentStatement<RecentEntry>
   /**
-   * Sends the commit before `work` returns. No statement may follow. The commit shares a packet with the statements
-   * sent in the same turn of the event loop.
+   * Sends the commit before `work` returns, in one packet with statements of the same turn. No statement may follow.
    */
   end(): void
   /** Whether this run is a retry. Outdated cached data may have caused the first run to fail. */
@@ -63,8 +49,8 @@ export interface TenantTx extends Scoped {
   /** Makes all nodes drop their cached values of the topics. The commit includes the topics (see `changes.ts`). */
   invalidate(...topics: Topic[]): void
   /**
-   * Notifies all nodes after the commit that there is work on the topics. Unlike `invalidate`, this adds no cost to the
-   * commit, but the notification may be lost. Workers must therefore also poll.
+   * Notifies all nodes after the commit that there is work. Costs the commit nothing, but may be lost. Workers must
+   * poll.
    */
   notify(...topics: Topic[]): void
   /** The list totals that this node has cached. */
@@ -75,19 +61,15 @@ export interface TenantTx extends Scoped {
 }
 
 /**
- * The modes for reading a page of a list, in one snapshot with a timeout of 3 s per statement. PostgreSQL plans a
- * `list` statement once for all values. It plans a `filtered list` statement for each set of values, because the best
- * index depends on the values.
+ * The modes for reading a page in one snapshot, with a timeout of 3 s per statement. PostgreSQL plans `list` once, and
+ * `filtered list` for each set of values, because the best index depends on the values.
  */
 export type ListMode = 'list' | 'filtered list'
 
 /** The mode of a transaction. Only `write` transactions can write, and only they wait for their commit. */
 export type Mode = 'write' | 'read' | ListMode
 
-/**
- * The scope of a transaction: a tenant, null for all tenants, or `each` for a transaction that enters one tenant after
- * the other.
- */
+/** The scope: a tenant, null for all tenants, or `each` to enter one tenant after the other. */
 export type Opened = number | null | 'each'
 
 export interface OpenTx extends TenantTx {
@@ -97,7 +79,6 @@ export interface OpenTx extends TenantTx {
 
 const WRITES: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE'])
 
-/** Returns the handle of a transaction, and functions to commit it, to abandon it, and to run the follow-up work. */
 export function transactionOn(
   ask: Ask,
   tenantId: Opened,
@@ -141,8 +122,7 @@ export function transactionOn(
   // A statement that is planned for each set of values is not prepared, because preparing saves nothing.
   const scope = mode === 'filtered list' ? null : tenantId === null ? 'p' : 't'
   const run: SendStatement = ({ sql: text, parameters, waitMs }) => {
-    // After the end of the transaction, a statement would run without a scope, or in the scope of the connection's next
-    // user.
+    // Otherwise the statement would run without a scope, or in the scope of the connection's next user.
     if (committing || isAbandoned) throw new Error('the transaction has ended')
     const query = prepared(scope, text, parameters)
     const patience = waitMs === undefined ? {} : { query_timeout: waitMs }
@@ -201,7 +181,6 @@ export function transactionOn(
     abandon() {
       isAbandoned = true
     },
-    /** Sends the notifications of the commit and runs the follow-up work. */
     committed(changes: Changes, log: Logger) {
       acknowledge(entries)
       if (recordedAs !== undefined) changes.acknowledge(recordedAs)
@@ -212,10 +191,7 @@ export function transactionOn(
   }
 }
 
-/**
- * Returns why a transaction failed. This is the error of the statement that caused the failure, and not the later error
- * "transaction is aborted".
- */
+/** Returns the error that caused a failure, and not the later error "transaction is aborted". */
 export async function firstFailure(failure: unknown, sent: Promise<unknown>[]): Promise<unknown> {
   if (!isAborted(failure)) return failure
   const outcomes = await Promise.allSettled(sent)
@@ -246,10 +222,7 @@ function entering(tenantId: number): string {
   return `set local wardkeep.tenant_id = '${tenantId}'`
 }
 
-/**
- * Returns the SQL that records the topics, if any, and commits. The topics are rows, because a NOTIFY inside the
- * transaction would make all commits of the database server wait for each other.
- */
+/** Returns the SQL that records the topics and commits. A NOTIFY inside would make all commits wait for each other. */
 const closing = (topics: ReadonlySet<Topic>): string =>
   topics.size === 0 ? 'commit' : `${recordTopics(topics)}; commit`
 

@@ -5,10 +5,7 @@ import { type DatabaseAddress, ownerClient } from './connection.ts'
 import { HEARTBEAT_MS } from './heartbeat.ts'
 import { coversTenant, readMaintenance } from './maintenance.ts'
 
-/**
- * Waits until no full restore is running.
- * @returns false if the signal aborts first
- */
+/** Waits until no full restore is running. @returns false if the signal aborts first */
 export async function untilAvailable(
   address: DatabaseAddress,
   { log, clock, signal }: { log: Logger; clock: Time; signal: AbortSignal },

@@ -10,10 +10,8 @@ import { hangUp } from './hosts.ts'
 const AGAIN_MS = 500
 
 /**
- * Waits until the address leads to a server that can write. Logs the beginning and the end of the wait.
- * @returns false if the signal aborts first
- * @throws StartupError with the reason after `waitMs`. Permanent errors, such as a wrong password, are thrown
- * immediately.
+ * Waits for a server that can write, and logs the wait. @returns false if the signal aborts first @throws StartupError
+ * after `waitMs`, or immediately for permanent errors such as a wrong password
  */
 export async function untilWritable(
   address: DatabaseAddress,

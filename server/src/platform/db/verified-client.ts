@@ -20,8 +20,8 @@ export interface VerifiedClientConfig extends HostClientConfig {
 }
 
 /**
- * Sends the first message as part of `connect`, so that pools and single connections apply the same checks. After the
- * connection is lost, the next query fails. The error event of the client never ends the process.
+ * Sends the first message as part of `connect`, for pools and single connections. A lost connection never ends the
+ * process; its next query fails.
  */
 export class VerifiedClient extends HostClient {
   readonly #config: VerifiedClientConfig

@@ -1,13 +1,9 @@
-/**
- * Chooses the account that runs the server. PostgreSQL refuses to run as root, so root must start it under another
- * account.
- */
+/** Chooses the account of the server, because PostgreSQL refuses to run as root. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { StartupError } from '../../lib/startup-error.ts'
 
-/** A user account of this machine. */
 export interface SystemAccount {
   readonly name: string
   readonly uid: number
@@ -15,9 +11,8 @@ export interface SystemAccount {
 }
 
 /**
- * Returns the account that must run the server, or undefined for the service's own account. An existing cluster keeps
- * its owner. The service therefore still starts if an account `postgres` is created later.
- * @throws StartupError if no account can run the server
+ * Returns the account for the server, or undefined for the service's own. An existing cluster keeps its owner, even if
+ * an account `postgres` is created later. @throws StartupError if no account can run the server
  */
 export async function serverAccount(pgdata: string): Promise<SystemAccount | undefined> {
   const own = process.getuid?.()
@@ -47,9 +42,8 @@ export async function serverAccount(pgdata: string): Promise<SystemAccount | und
 }
 
 /**
- * Returns the preferred account of the passwd file, or undefined if it contains none of them. A dedicated account is
- * preferred. If the folder belonged to `postgres`, superusers of another cluster could read it. The service never
- * creates accounts.
+ * Returns the preferred account of the passwd file: a dedicated one, because superusers of another cluster could read a
+ * folder of `postgres`. The service never creates accounts.
  */
 export function chosen(passwd: string): SystemAccount | undefined {
   return ['wardkeep', 'postgres', 'nobody']
@@ -57,10 +51,7 @@ export function chosen(passwd: string): SystemAccount | undefined {
     .find((account) => account !== undefined)
 }
 
-/**
- * Returns whether the account may read (`r`), or enter and execute (`x`), all of the paths. Runs `test` as the account,
- * so that access control lists are respected.
- */
+/** Returns whether the account may read (`r`) or enter (`x`) all paths. Runs `test` as it, to respect access lists. */
 export function permitted(
   account: SystemAccount,
   mode: 'r' | 'x',

@@ -8,7 +8,6 @@ import { permitted } from './account.ts'
 import type { DataFolder } from './folder.ts'
 import type { EmbeddedLog } from './log.ts'
 
-/** The paths of the programs, and their major version. */
 export interface Binaries {
   readonly initdb: string
   readonly postgres: string
@@ -71,10 +70,7 @@ async function locate(): Promise<Package> {
   return { root, version }
 }
 
-/**
- * Creates the symbolic links that the package lists, because npm packages cannot contain links. The package's install
- * script creates them too, but may not have run.
- */
+/** Creates the links that the package lists, because npm packages contain none and install scripts may not run. */
 async function makeLinks(root: string): Promise<void> {
   const list = await readFile(join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]')
   for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
@@ -101,10 +97,7 @@ function runnable(root: string, { account }: DataFolder): boolean {
   )
 }
 
-/**
- * Copies the programs under a temporary name and then renames the copy, so that an existing copy is always complete.
- * Returns the path of the copy.
- */
+/** Copies the programs under a temporary name and renames the copy, so that an existing copy is always complete. */
 async function copyInto(folder: DataFolder, found: Package, log: EmbeddedLog): Promise<string> {
   const shelf = join(folder.path, 'postgres-programs')
   const copy = join(shelf, found.version)

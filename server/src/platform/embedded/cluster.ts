@@ -68,10 +68,7 @@ async function clearDrafts(folder: DataFolder): Promise<void> {
   }
 }
 
-/**
- * Creates the cluster under a temporary name and then renames it. A folder named `postgres` is therefore always
- * complete and on disk.
- */
+/** Creates the cluster under a temporary name and renames it, so that `postgres` is always complete and on disk. */
 async function makeCluster({ folder, binaries, endpoint, log }: ClusterContext): Promise<void> {
   const found = await readdir(folder.pgdata).catch(() => [])
   if (found.length > 0) {

@@ -31,7 +31,6 @@ export interface Endpoint {
   dispose(): Promise<void>
 }
 
-/** The address and the password with which a client connects. */
 export type Door = Pick<Endpoint, 'host' | 'port' | 'password'>
 
 // The port is only a part of the socket file's name. The path of a socket may have 103 bytes on macOS and 107 on Linux.
@@ -79,10 +78,7 @@ async function unixSocket(folder: DataFolder): Promise<Endpoint> {
   }
 }
 
-/**
- * Creates a folder that only its owner and root can enter. The folder protects the socket, whose authentication is
- * `trust`.
- */
+/** Creates a folder that only its owner and root can enter. The socket inside uses `trust`. */
 async function privateFolder(path: string, { account }: DataFolder): Promise<string> {
   await mkdir(path, { recursive: true, mode: 0o700 })
   if (account) await chown(path, account.uid, account.gid)
@@ -90,9 +86,7 @@ async function privateFolder(path: string, { account }: DataFolder): Promise<str
   return path
 }
 
-/**
- * Creates a private folder with a short path. Writes the path to `record`, so that the next start uses the same folder.
- */
+/** Creates a private folder with a short path, which `record` keeps for the next start. */
 async function shortFolder(record: string, folder: DataFolder): Promise<string> {
   const noted = (await readFile(record, 'utf8').catch(() => '')).trim()
   if (noted !== '' && (await isOurs(noted, folder))) return noted

@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path'
 import { StartupError } from '../../lib/startup-error.ts'
 import { permitted, type SystemAccount, serverAccount } from './account.ts'
 
-/** The data folder, ready for the server. */
 export interface DataFolder {
   /** The absolute path of the folder, with symbolic links resolved. */
   readonly path: string

@@ -17,7 +17,6 @@ export { NoBinariesError } from './binaries.ts'
 export { hasCluster } from './cluster.ts'
 export type { EmbeddedLog } from './log.ts'
 
-/** A running embedded server. */
 export interface EmbeddedServer {
   /** The connection options for pg: the socket folder, or on Windows the loopback port with a password. */
   readonly connection: {
@@ -47,10 +46,7 @@ export async function startEmbedded(options: {
 /** How long `joinEmbedded` waits for a server that another process is starting. */
 const JOIN_MS = 10_000
 
-/**
- * Like `startEmbedded`. If another process already runs a server on the folder, returns a connection to that server.
- * `stop` does not stop that server.
- */
+/** Like `startEmbedded`, but connects to a server that another process runs. `stop` does not stop that one. */
 export async function joinEmbedded(
   options: Parameters<typeof startEmbedded>[0],
 ): Promise<EmbeddedServer> {

@@ -47,14 +47,13 @@ export async function settleLeftover({
 }
 
 /**
- * Replaces the pid in the file, because PostgreSQL does not start if another process has this pid. Does not delete the
- * file, because it contains the shared memory id with which PostgreSQL detects remaining processes of a dead server.
+ * Replaces the pid, because PostgreSQL does not start if another process has it. Keeps the file for the shared memory
+ * id, with which PostgreSQL detects remaining processes of a dead server.
  */
 async function disarm(pidFile: string): Promise<void> {
   const left = await readFile(pidFile, 'utf8').catch(() => undefined)
   if (left === undefined) return
-  // Does not follow links. The service may be writing as root to a folder of another account, which could place a link
-  // there.
+  // Does not follow links, which the owner of the folder could place while the service writes as root.
   const file = await open(pidFile, constants.O_WRONLY | constants.O_TRUNC | constants.O_NOFOLLOW)
   try {
     await file.writeFile(left.replace(/^.*/, NO_PROCESS))
@@ -99,10 +98,7 @@ function send(pid: number, name: 'SIGINT' | 'SIGQUIT', folder: DataFolder): void
   }
 }
 
-/**
- * Returns whether the process is the cluster's postmaster. The working folder of a postmaster is its cluster, which is
- * not the case for another process with a reused pid.
- */
+/** Returns whether the process is the cluster's postmaster (by its working folder) and not one with a reused pid. */
 async function isServerOf(pid: number, pgdata: string): Promise<boolean> {
   if (!(pid > 0)) return false
   if (process.platform === 'linux') {

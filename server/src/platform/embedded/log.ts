@@ -2,7 +2,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { rename, stat } from 'node:fs/promises'
 
-/** The methods of a pino logger that the embedded server uses. */
 export interface EmbeddedLog {
   info(fields: object, msg: string): void
   warn(fields: object, msg: string): void
@@ -17,10 +16,7 @@ export async function rotateServerLog(path: string): Promise<void> {
   if ((await sizeOf(path)) > ROTATE_AT) await rename(path, `${path}.1`)
 }
 
-/**
- * Returns the current size of the server log. Returns 0 if there is none. A caller passes the size to `readServerLog`
- * to read only later lines.
- */
+/** Returns the size of the server log, or 0 without one. Pass it to `readServerLog` to read only later lines. */
 export async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0
 }

@@ -1,7 +1,6 @@
 /**
- * Restricts a data folder to one service with a file lock. The kernel releases the lock when the process ends for any
- * reason, so no lock is left behind. If several processes start together, exactly one gets the lock. Uses SQLite,
- * because Node has no other file lock.
+ * Restricts a data folder to one service with a file lock, which the kernel releases when the process ends. Of several
+ * processes, exactly one gets it. Uses SQLite, because Node has no other file lock.
  */
 import { access, chmod, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,7 +11,6 @@ import { StartupError } from '../../lib/startup-error.ts'
 /** Thrown if another process has locked the data folder. */
 export class FolderTaken extends StartupError {}
 
-/** The lock on a data folder. */
 export interface Ownership {
   release(): Promise<void>
 }
@@ -51,8 +49,8 @@ export async function takeFolder(folder: string): Promise<Ownership> {
 }
 
 /**
- * Locks the file. Returns undefined if another process has locked it. Opens the file only once, because closing any
- * descriptor of the file would release the process's lock (POSIX).
+ * Returns undefined if another process has locked the file. Opens it once, because closing any descriptor unlocks
+ * (POSIX).
  */
 async function tryLock(path: string): Promise<DatabaseSync | undefined> {
   await access(path, constants.R_OK | constants.W_OK).catch((error: NodeJS.ErrnoException) => {

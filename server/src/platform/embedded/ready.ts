@@ -3,7 +3,6 @@ import pg from 'pg'
 import { OWNER } from './cluster.ts'
 import type { Door } from './endpoint.ts'
 
-/** The database that the service uses. */
 export const DATABASE = 'wardkeep'
 
 const STARTING_OR_STOPPING = /^57P0/
@@ -15,8 +14,7 @@ export async function isReady(endpoint: Door): Promise<boolean> {
     await connected(endpoint, DATABASE, async () => undefined)
     return true
   } catch (error) {
-    // The server is still starting if it does not respond: there is no socket yet, or the connection is refused or cut
-    // off.
+    // The server is still starting if there is no socket yet, or the connection is refused or cut off.
     if (!(error instanceof pg.DatabaseError) || STARTING_OR_STOPPING.test(error.code ?? ''))
       return false
     if (error.code !== NO_SUCH_DATABASE) throw error

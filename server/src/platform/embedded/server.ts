@@ -33,10 +33,7 @@ const BUSY_PATIENCE = 30_000
 const MAX_PAUSE_MS = 5000
 const SETTLED_AFTER = 10_000
 
-/**
- * Starts the server, and restarts it until `stop` is called. Resolves when it responds.
- * @throws if it does not start
- */
+/** Starts the server, and restarts it until `stop`. Resolves when it responds. @throws if it does not start */
 export async function runServer(context: ServerContext): Promise<{ stop(): Promise<void> }> {
   const stopping = new AbortController()
   const begun = Date.now()
@@ -78,10 +75,7 @@ async function tend(
   }
 }
 
-/**
- * Tries to start the server, with increasing pauses. Returns undefined if the signal aborts first.
- * @throws any error of `onFailure`
- */
+/** Starts the server with increasing pauses. Returns undefined if the signal aborts. @throws errors of `onFailure` */
 async function launchUntil(
   context: ServerContext,
   signal: AbortSignal,

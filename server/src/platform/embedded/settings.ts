@@ -1,9 +1,5 @@
-/**
- * The settings of the embedded server. They make it durable, suit a single machine, and keep patient data out of the
- * log.
- */
+/** The settings of the embedded server: durable, for a single machine, without patient data in the log. */
 
-/** The default settings. The `settings` of `startEmbedded` override them. */
 export const SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '60',
   shared_buffers: '128MB',
@@ -21,8 +17,7 @@ export const SETTINGS: Readonly<Record<string, string>> = {
   log_timezone: 'UTC',
   log_line_prefix: '%m [%p] ',
   log_checkpoints: 'off',
-  // The service logs failed statements itself, because messages, details and parameters from the server would contain
-  // patient data. The level "log" ranks above "error", so the server still logs its own events.
+  // Keeps failed statements, which contain patient data, out of the log. "log" ranks above "error", so own events stay.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',

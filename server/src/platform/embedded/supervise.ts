@@ -2,7 +2,6 @@
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import type { SystemAccount } from './account.ts'
 
-/** A program that a supervisor process runs. */
 export interface Supervised {
   readonly child: ChildProcess
   /** Resolves when the program has ended. Never rejects. */
@@ -11,7 +10,6 @@ export interface Supervised {
   stop(): void
 }
 
-/** The exit status of a supervised program. Code 0 means success. */
 export interface ServerExit {
   readonly code: number
   readonly how: string
@@ -42,10 +40,7 @@ kill -KILL $w 2>/dev/null
 exit $s
 `
 
-/**
- * Starts the program under a supervisor and sends its output to `output`. The supervisor stops the program when its
- * standard input is closed.
- */
+/** Starts the program under a supervisor, which stops the program when its standard input is closed. */
 export function supervise(
   command: readonly [string, ...string[]],
   options: { account: SystemAccount | undefined; output: 'pipe' | number },

@@ -10,7 +10,6 @@ import type { RestoreRules } from './restore-rule.ts'
 
 export type State = 'ok' | 'degraded' | 'down'
 
-/** The state of a component, with details for administrators unless it is `ok`. */
 export interface ComponentHealth {
   state: State
   /** The reason why the component is not `ok`, in one sentence. */
@@ -21,7 +20,6 @@ export interface ComponentHealth {
   runbook?: string | undefined
 }
 
-/** Returns the current state of a component. */
 export type HealthCheck = () => State | ComponentHealth
 
 /** Background work, which runs from startup on nodes whose role is not `api`. */
@@ -38,7 +36,6 @@ export type Capability = boolean | (() => boolean)
 /** Returns a count of rows in the scope of the transaction. */
 export type CountRows = (tx: TenantTx) => Promise<number>
 
-/** The context in which a part of the overview is read. */
 export interface OverviewView {
   /** The tenant of the view: the caller's own tenant, or the tenant in the request. Null for all tenants. */
   readonly tenantId: number | null
@@ -51,10 +48,7 @@ export interface OverviewView {
 /** A part of the overview: its schema in the response, and a function that reads a few rows by index. */
 export interface OverviewPart {
   readonly schema: TSchema
-  /**
-   * Whether superadmins also see rows without a tenant. Their transaction then sees all tenants, and the part narrows
-   * its rows with `ofInstallation`.
-   */
+  /** Whether superadmins also see rows without a tenant, which the part narrows with `ofInstallation`. */
   readonly isOfInstallation?: boolean
   /** Reads the part. Returns null if there is nothing to report for this view. */
   read(tx: TenantTx, view: OverviewView): Promise<unknown>
@@ -73,26 +67,21 @@ export function overviewPart<S extends TSchema>(
 export type OverviewParts = Readonly<Record<string, OverviewPart>>
 
 /**
- * An opened feature. Its `index.ts` exports the function that opens it. The parameters of that function are the
- * feature's dependencies. The feature registers its metrics itself, on the registry of the core.
+ * An opened feature. The parameters of the function in its `index.ts` are its dependencies. It registers its own
+ * metrics.
  */
 export interface Feature {
-  /** The name of the feature's folder. */
   readonly name: string
-  /** The restore rule of each table of the feature. */
   readonly tables?: RestoreRules
   /** The restore rule of each column in the feature's restored and merged tables. */
   readonly columns?: RestoreColumns
   /** The feature's steps within an in-place restore. */
   readonly restoring?: RestoreSteps
   readonly operations?: readonly AnyOperation[]
-  /** The messages that the feature sends to external receivers, for the OpenAPI document. */
   readonly outgoing?: Outgoing
   readonly upkeep?: readonly Upkeep[]
   background?(): Background
-  /**
-   * Whether the background work contacts external systems. Such work does not start while outgoing messages are paused.
-   */
+  /** Whether the work contacts external systems. It does not start while outgoing messages are paused. */
   readonly goesOut?: boolean
   /** The health checks of the feature's components, by their names in the health report. */
   readonly checks?: Readonly<Record<string, HealthCheck>>
@@ -107,7 +96,6 @@ export interface Feature {
   readonly purgeRows?: PurgeRows
   /** The problem codes for violated constraints, by the name of the constraint. The caller receives the code. */
   readonly conflicts?: Conflicts
-  /** The self-healing fixes of the feature. */
   readonly fixes?: readonly Fix[]
   /** The long jobs of the feature, which `GET /api/admin/jobs` lists. */
   readonly jobs?: readonly JobSource[]

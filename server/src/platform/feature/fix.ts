@@ -1,6 +1,5 @@
 /**
- * The types of self-healing fixes. A fix detects and repairs one kind of fault, and belongs to the feature in which the
- * fault occurs. The self-healing feature (decisions §10) knows fixes only through these types.
+ * A fix detects and repairs one kind of fault, and belongs to the feature in which the fault occurs (decisions §10).
  */
 import type { TenantTx } from '../db/index.ts'
 
@@ -23,9 +22,7 @@ export interface Finding {
 
 export interface Detected {
   readonly findings: readonly Finding[]
-  /**
-   * The number of objects that were checked, with or without a fault. The share of faulty objects is computed from it.
-   */
+  /** The number of checked objects, with or without a fault, for the share of faulty ones. */
   readonly looked_at: number
   /** Where the next scan continues, if a scan checks only a part of the objects. Undefined after the last part. */
   readonly next?: string
@@ -50,17 +47,13 @@ export interface Fix {
   readonly plan: string
   /** The page in docs/runbooks with more details, if there is one. */
   readonly runbook?: string
-  /**
-   * Returns the current faults. Runs in a read-only transaction across tenants, with a time limit of 10 s.
-   * @param from the `next` of the previous scan
-   */
+  /** Returns the faults, read across tenants within 10 s. @param from the `next` of the previous scan */
   detect(tx: TenantTx, from: string | undefined): Promise<Detected>
   /** Returns the findings whose fault still exists. Required if a scan checks only a part of the objects. */
   recheck?(tx: TenantTx, findings: readonly Finding[]): Promise<readonly Finding[]>
   /**
-   * Repairs one finding, fully or not at all. Must check the fault again under locks, because minutes may have passed
-   * since the scan. Work on files, memory or concurrent index builds runs outside a transaction. If undefined, the
-   * fault is reported without a proposed repair, because a person has to decide.
+   * Repairs one finding, fully or not at all, after checking again under locks, because minutes may have passed. Work
+   * on files, memory or concurrent index builds runs outside a transaction. Undefined if a person has to decide.
    * @throws any error of the repair. Operators see its message.
    */
   repair?(finding: Finding, repairing: Repairing): Promise<Repaired>

@@ -38,19 +38,16 @@ export interface LongJobRow {
   can_cancel: boolean
 }
 
-/** Reads the long jobs of some kinds, and cancels them. */
 export interface JobSource {
   readonly kinds: readonly string[]
   /**
-   * Selects all jobs of these kinds, with the columns of `LongJobRow` in their order. The caller limits the rows to the
-   * tenants of its transaction.
+   * Selects all jobs of these kinds with the columns of `LongJobRow` in order. The caller limits them to its tenants.
    */
   readonly select: RawBuilder<LongJobRow>
   /** Whether all jobs are of the installation, in a table that transactions of a tenant cannot read. */
   readonly isOfInstallation?: boolean
   /**
-   * Cancels a job in its own transaction, and journals it. Returns false if the job can no longer be cancelled. If
-   * undefined, no job of these kinds can be cancelled.
+   * Cancels a job and journals it, in its own transaction. Returns false if it is too late. Undefined: never possible.
    */
   cancel?(job: LongJobRow, actor: Actor): Promise<boolean>
 }

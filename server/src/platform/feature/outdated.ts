@@ -7,7 +7,6 @@ import type { Fix } from './fix.ts'
 
 export interface OutdatedRows {
   readonly table: string
-  /** The columns of the table's primary key. */
   readonly key: readonly string[]
   /** How many milliseconds a row is kept after it has expired. */
   readonly keptMs: number
@@ -23,9 +22,8 @@ const MAX_COUNTED = 10_000
 const LEFT_MS = 6 * HOUR
 
 /**
- * Deletes up to `limit` rows that expired before `at`. Returns the number of deleted rows. The statement repeats the
- * condition outside the subquery. If another transaction has just extended a row's lifetime, PostgreSQL checks only
- * this outer condition again.
+ * Deletes up to `limit` rows that expired before `at`. Repeats the condition outside the subquery, because PostgreSQL
+ * rechecks only that one if another transaction has just extended a row's lifetime.
  */
 export async function deleteOutdatedRows(
   tx: TenantTx,

@@ -1,34 +1,24 @@
-/**
- * Types for the restore rules of columns. Each feature declares the rules beside its tables. A test checks that every
- * column has a rule.
- */
+/** The restore rules of columns, declared beside the tables. A test checks that every column has a rule. */
 import type { PgConnection } from '../db/index.ts'
 
 /**
- * The restore rules of one table. A merged restore brings back data, but not access. Some columns grant access, or
- * select the events that a receiver gets. For such a column, the stricter of the two values is kept. In the SQL of the
- * rules, `stage` is the row in the backup and `live` is the current row.
+ * The restore rules of one table. A merged restore brings back data, but not access: of columns that grant access or
+ * select a receiver's events, it keeps the stricter value. In SQL, `stage` is the backup's row, `live` the current one.
  */
 export interface ColumnRules {
   /** Columns that a restore sets to the value in the backup. */
   readonly data: readonly string[]
   /** Columns that grant access, each with the rule for its merged value. */
   readonly access?: Readonly<Record<string, AccessRule>>
-  /**
-   * SQL conditions, by the name of the case. The result of a restore reports existing rows that meet such a condition.
-   */
+  /** SQL conditions by case name. The result of a restore reports existing rows that meet one. */
   readonly reported?: Readonly<Record<string, string>>
   /** The table and column of the owning row. While that row exists, a merged restore keeps the current rows. */
   readonly owner?: { readonly table: string; readonly column: string }
   /**
-   * Columns with values that can be used up, such as recovery codes. For each, the SQL value that remains when a
-   * restore brings back access.
+   * Columns with values that can be used up, such as recovery codes, and the SQL value after access is brought back.
    */
   readonly spent?: Readonly<Record<string, string>>
-  /**
-   * The column with the time of a deletion that can be undone. In rows that the restore deletes, it is set to the time
-   * of the restore.
-   */
+  /** The column with the time of a deletion that can be undone. Set in rows that the restore deletes. */
   readonly deletedAt?: string
   /** A column with a unique index whose values may have moved between rows, and a unique temporary value for it. */
   readonly parked?: { readonly column: string; readonly value: string }
@@ -41,7 +31,6 @@ interface AccessRule {
   readonly deleted?: string
 }
 
-/** The column rules, by the name of the table. */
 export type RestoreColumns = Readonly<Record<string, ColumnRules>>
 
 /** Describes the in-place restore that is running, for the steps of features. */
@@ -56,11 +45,7 @@ export interface Restoring {
 
 /** The steps of a feature that run in the transaction of a restore in place. */
 export interface RestoreSteps {
-  /**
-   * Runs before the rows of the backup are written. May return work to run after the commit, in a transaction that sees
-   * all tenants.
-   */
+  /** Runs before the rows are written. May return work to run after the commit, across tenants. */
   before?(client: PgConnection): Promise<((client: PgConnection) => Promise<void>) | undefined>
-  /** Runs after the rows of the backup were written. */
   after?(client: PgConnection, restoring: Restoring): Promise<void>
 }

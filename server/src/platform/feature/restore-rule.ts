@@ -1,7 +1,4 @@
-/**
- * Types for the restore rules of tables. Features declare the rules beside their table types. A test checks that every
- * table has a rule.
- */
+/** The restore rules of tables, declared beside their types. A test checks that every table has a rule. */
 
 /** The effect of a restore on the rows of one table. */
 export type RestoreRule =
@@ -20,7 +17,6 @@ export type RestoreRule =
   /** Backups do not contain the table. A restore does not change it. */
   | 'never touched'
 
-/** The restore rules, by the name of the table. */
 export type RestoreRules = Readonly<Record<string, RestoreRule>>
 
 /** A kind of record that can be deleted permanently. No restore may bring a deleted record back. */

@@ -1,4 +1,3 @@
-/** SQL that reads and ends the pause of outgoing messages. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 

@@ -1,7 +1,6 @@
 /**
- * Pauses outgoing mails, webhooks and messages on a restored copy until an operator releases them. A backup restored
- * into an empty database may be a copy of a service that is still running. Scheduled permanent deletion is paused too.
- * Paused work is not started at all, so that the senders need not check each message.
+ * Pauses outgoing mails, webhooks and messages, and permanent deletion, on a restored copy until an operator releases
+ * them, because the original service may still be running. Paused work is not started, so senders need no check.
  */
 import { MINUTE } from '../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../db/index.ts'
@@ -22,15 +21,12 @@ export interface OutboundHold {
   since(): string | null
   /** Runs `begin` immediately. If outgoing messages are paused, runs it after the release. */
   whenReleased(begin: () => void): void
-  /**
-   * Adds work to the transaction of the release. Every process must call this, because any process may run the release.
-   */
+  /** Adds work to the release's transaction. Every process must call this, because any may run the release. */
   onRelease(work: (tx: TenantTx) => Promise<void>): void
   /** Ends the pause on every node. Returns false if outgoing messages were not paused. */
   release(): Promise<boolean>
   /** Checks periodically whether the pause has ended, in case the notification was missed. */
   readonly upkeep: Upkeep
-  /** Drops all waiting work and ends the subscription. */
   stop(): void
 }
 

@@ -10,10 +10,7 @@ const BODY_LIMIT = 64 * KIB
 const LONG_BODY_LIMIT = 128 * KIB
 const LONG_TEXT = 16 * KIB
 
-/**
- * Returns the maximum body size of an operation in bytes. This is its declared `bodyLimit`, or the default for its
- * kind.
- */
+/** Returns the maximum body size in bytes: the declared `bodyLimit`, or the default for the operation's kind. */
 export function bodyLimitOf({ access, body, bodyLimit }: AnyOperation): number {
   if (bodyLimit !== undefined) return bodyLimit
   if (!access.roles) return OPEN_BODY_LIMIT
@@ -31,6 +28,5 @@ function takesMuch(schema: unknown): boolean {
   return freeForm === true || maxLength >= LONG_TEXT || Object.values(schema).some(takesMuch)
 }
 
-/** Formats a number of bytes for error messages and the documentation. */
 export const showBytes = (bytes: number): string =>
   bytes % KIB === 0 ? `${bytes / KIB} KiB` : `${bytes} bytes`

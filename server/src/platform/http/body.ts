@@ -1,7 +1,4 @@
-/**
- * Reads request bodies: JSON in UTF-8, with the error messages that the API contract defines. Operations that accept
- * raw bytes receive their bodies unchanged.
- */
+/** Reads request bodies: JSON in UTF-8, or raw bytes where an operation accepts them. */
 
 import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -10,14 +7,11 @@ import { InvalidInput, Problem } from '../../lib/problems.ts'
 import { utf8Text } from '../../lib/text.ts'
 import { oneATurn } from './event-loop-turns.ts'
 
-/**
- * Body size in bytes from which parsing takes noticeably long. Only one such body is parsed per turn of the event loop.
- */
+/** Body size in bytes from which parsing takes long. Only one such body is parsed per turn of the event loop. */
 const LONG_BODY = 4 * 1024
 
 const JSON_TYPE = /^application\/(json|[\w.+-]+\+json)\s*(;|$)/i
 
-/** Returns the 422 error for a body that is not valid JSON. */
 export function jsonInvalid(msg: string): InvalidInput {
   return new InvalidInput([
     { loc: ['body'], msg: `JSON decode error: ${msg}`, type: 'json_invalid' },
@@ -50,16 +44,12 @@ function isEncoded({ headers }: FastifyRequest): boolean {
   return encodings.some((one) => !['', 'identity'].includes(one.trim().toLowerCase()))
 }
 
-/**
- * The number of chunks that any body may have. A body with more chunks must have at least this many bytes per chunk on
- * average.
- */
+/** The number of chunks that any body may have. Beyond that, an average chunk must have at least this many bytes. */
 const FREE_PIECES = 64
 const BYTES_PER_PIECE = 256
 
 /**
- * Rejects a body that arrives in many small chunks. Each chunk costs as much as hundreds of bytes, so 16 KiB in single
- * bytes would block the event loop for 40 ms.
+ * Rejects a body in many small chunks, which cost hundreds of bytes each: 16 KiB in single bytes would block for 40 ms.
  */
 function countPieces(payload: Readable): void {
   let pieces = 0

@@ -1,7 +1,4 @@
-/**
- * The cookie that stores a console session in a browser. Only operations that declare `browserSession` receive the
- * cookie. They reject requests that pages of other sites triggered.
- */
+/** The cookie of a console session. Operations that declare `browserSession` receive it and reject other sites. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 
@@ -10,13 +7,11 @@ const NAME = '__Host-wardkeep'
 /** Sets no Max-Age, so that the browser deletes the cookie when it is closed. */
 const ATTRIBUTES = 'Secure; HttpOnly; SameSite=Strict; Path=/'
 
-/** The session cookie of one request. */
 export interface BrowserSession {
   /** The refresh token that the browser sent, or undefined if it sent no session cookie. */
   readonly token: string | undefined
   /** Stores this refresh token in the browser. */
   keep(token: string): void
-  /** Deletes the refresh token from the browser. */
   clear(): void
 }
 
@@ -36,9 +31,8 @@ function cookieOf(header: string): string | undefined {
 }
 
 /**
- * Requires that a page of this service sent the request. Current browsers state in `Sec-Fetch-Site` whether the page
- * has the same origin. Without this header, `Origin` must be the public address or a subdomain of it.
- * @throws Problem 403 for a request from another site
+ * Requires that a page of this service sent the request, by `Sec-Fetch-Site`, or in old browsers by `Origin` (the
+ * public address or a subdomain). @throws Problem 403 for a request from another site
  */
 export function requireSameOrigin({ headers }: FastifyRequest, publicUrl: URL): void {
   const site = headers['sec-fetch-site']

@@ -11,8 +11,7 @@ const PATIENCE_MS = 5_000
 export type CallerQueue = KeyedQueue<number>
 
 /**
- * Creates a queue. It answers 429 if too many operations of a caller wait, or if an operation waits too long.
- * @param what the plural name of the operations in the 429 message
+ * Creates a queue that answers 429 if too many operations wait, or one waits too long. @param what their plural name
  */
 export const callerQueue = (what: string, clock: Pick<Time, 'monotonic'>): CallerQueue =>
   keyedQueue({

@@ -3,9 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SECOND } from '../../lib/clock.ts'
 
 /**
- * Maximum number of unanswered requests per connection. Node parses every pipelined request that it has read, so a
- * client that never reads could make Node buffer thousands of responses. The limit affects no well-behaved client:
- * browsers do not pipeline, and other clients must repeat unanswered requests (RFC 9112 §9.3.2).
+ * Maximum number of unanswered requests per connection. A client that never reads could make Node buffer thousands of
+ * responses. Browsers do not pipeline, and others must repeat unanswered requests (RFC 9112 §9.3.2).
  */
 const MAX_UNANSWERED = 8
 /** How long a response may wait until the client reads it. */
@@ -22,9 +21,7 @@ interface Load {
   isFull: boolean
 }
 
-/**
- * Installs the limits. Call this after every request listener is registered, because the function wraps the listeners.
- */
+/** Installs the limits. Call this after every request listener is registered, because it wraps them. */
 export function boundConnections(server: Server, unreadMs = UNREAD_MS): void {
   const loads = new WeakMap<Socket, Load>()
 

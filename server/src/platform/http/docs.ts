@@ -1,6 +1,6 @@
 /**
- * Serves the OpenAPI document as a web page at `/docs`, without external resources. Its links are relative to `/docs`,
- * because a proxy may add a prefix. The path `/docs/` is not served, because the links would not work there.
+ * Serves the OpenAPI document as a page at `/docs`, without external resources. Links are relative, because a proxy may
+ * add a prefix. They would not work at `/docs/`, which is not served.
  */
 import type { FastifyInstance } from 'fastify'
 import { addPages, type WebPage } from './pages.ts'

@@ -1,7 +1,4 @@
-/**
- * Operations that return a file as a stream. If the caller requests a byte range, they return that range (RFC 9110
- * §14).
- */
+/** Operations that return a file, or a requested byte range of it, as a stream (RFC 9110 §14). */
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -14,7 +11,6 @@ export interface RequestedRange {
   end: number
 }
 
-/** The result of an operation that returns a file. */
 export interface Download {
   /** The file name that browsers suggest: ASCII without quotes. */
   name: string
@@ -38,10 +34,7 @@ export const JsonFileOf = (content: TSchema) =>
     content,
   })
 
-/**
- * Works like `FileOf` for text files in several content types, with an example of each. The `Download` contains the
- * type.
- */
+/** Works like `FileOf` for text in several content types, each with an example. The `Download` contains the type. */
 export const TextFileOf = (textExamples: Readonly<Record<string, string>>) =>
   Type.Unsafe<Download>({
     contentMediaType: Object.keys(textExamples)[0],
@@ -54,7 +47,6 @@ interface FileSchema {
   ranges: boolean
   /** Examples of the text file by content type. */
   textExamples?: Readonly<Record<string, string>>
-  /** The schema of a JSON file's content. */
   content?: TSchema
 }
 
@@ -64,10 +56,7 @@ export function fileOf(schema: TSchema | null): FileSchema | undefined {
   return file?.contentMediaType === undefined ? undefined : (file as FileSchema)
 }
 
-/**
- * Sends the file, or the byte range that `Range` and `If-Range` request.
- * @throws any error of `open` before the first bytes, so that the caller receives an ordinary error response
- */
+/** Sends the file, or the range of `Range` and `If-Range`. @throws any error of `open` before the first bytes */
 export async function sendDownload(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -92,10 +81,7 @@ export async function sendDownload(
   return reply.send(stream)
 }
 
-/**
- * Destroys the stream when the connection closes. A response that is queued behind another one gets no event in this
- * case.
- */
+/** Destroys the stream when the connection closes. A queued response gets no event in this case. */
 function endWith(socket: Socket, stream: Readable): void {
   const end = () => void stream.destroy()
   socket.once('close', end)
@@ -103,10 +89,7 @@ function endWith(socket: Socket, stream: Readable): void {
   if (socket.destroyed) end()
 }
 
-/**
- * Reads the first element in advance. Ending the result also ends its source, even if the first element was never
- * consumed.
- */
+/** Reads the first element in advance. Ending the result ends its source, even if nothing was consumed. */
 async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
   const iterator = source[Symbol.asyncIterator]()
   let first: IteratorResult<T> | undefined = await iterator.next()
@@ -123,9 +106,8 @@ async function begun<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
 }
 
 /**
- * Returns the requested byte range. Returns undefined if the whole file must be sent. This is the case without `Range`,
- * if several ranges are requested (which servers may ignore), or if the file has changed.
- * @throws Problem 416 if the file ends before the range starts
+ * Returns the byte range, or undefined to send the whole file: without `Range`, for several ranges, or if the file has
+ * changed. @throws Problem 416 if the file ends before the range starts
  */
 function rangeOf(
   { headers }: FastifyRequest,

@@ -35,10 +35,7 @@ export function toAnswer(
   return problemOf(error, conflicts) ?? new Problem('internal', { cause: error })
 }
 
-/**
- * Returns true if the caller disconnected while sending the body. The error resembles that of a lost database
- * connection.
- */
+/** Returns true if the caller disconnected while sending the body. The error resembles a lost database connection. */
 const isBrokenOff = (error: unknown, { errored }: FastifyRequest['raw']) =>
   error instanceof Error && error === errored
 
@@ -61,10 +58,7 @@ export function sendError(
   return reply.code(answer.status).send({ detail: answer.message, code: answer.code })
 }
 
-/**
- * Logs an error. An error with a retry time but without a cause is intentional, for example during a restore or an
- * overload.
- */
+/** Logs an error. A retry time without a cause is intentional, for example during a restore or an overload. */
 function logError(answer: Problem, { id: req_id }: FastifyRequest, log: Logger): void {
   const { code, cause, retryAfter } = answer
   if (cause === undefined && retryAfter !== undefined)

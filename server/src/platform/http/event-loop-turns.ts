@@ -3,10 +3,7 @@
 /** Runs `work` in a separate event-loop turn, after all work that was queued earlier. */
 export type TakeTurns = (work: () => void) => void
 
-/**
- * Creates a queue that runs one piece of work per turn.
- * @param wait calls back in a later turn of the event loop, after all callbacks that are already due
- */
+/** Creates a queue that runs one piece of work per turn. @param wait calls back in a later turn, after due callbacks */
 export function oneATurn(wait: (next: () => void) => unknown = setImmediate): TakeTurns {
   const waiting: (() => void)[] = []
   const next = () => {

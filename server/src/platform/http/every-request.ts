@@ -32,8 +32,7 @@ export function watchArrivals(app: FastifyInstance, options: ArrivalOptions): vo
     }
     whenDone(countArrival(limits, request, reply), done)
   })
-  // Requests with an unknown `Expect` header. Node would answer them itself, without a body and without running any
-  // hook.
+  // Requests with an unknown `Expect` header. Node would answer them without a body or any hook.
   const unmet = new WeakSet<Arrived>()
   app.server.on('checkExpectation', (request: Arrived, response: FastifyReply['raw']) => {
     unmet.add(request)
@@ -55,15 +54,11 @@ function proxyWarning(trustedProxies: number, { headers, ip }: FastifyRequest): 
     : 'X-Forwarded-For has no valid IP address at the position of the outermost trusted proxy; such callers count as one address, so configure the proxy to write addresses, with or without a port'
 }
 
-/** Sets the headers that every response carries. */
 export function markAnswer(request: FastifyRequest, reply: FastifyReply): void {
   reply.headers(SECURITY_HEADERS).header('x-request-id', request.id)
 }
 
-/**
- * Counts a call against the rate limit of the caller's address.
- * @throws Problem 429 if the address has made too many calls
- */
+/** Counts a call against the rate limit of the caller's address. @throws Problem 429 beyond the limit */
 export function countArrival(
   limits: Limits,
   request: FastifyRequest,
@@ -90,8 +85,8 @@ export function callersRequestId({ headers }: FastifyRequest): string | undefine
 }
 
 /**
- * Checks that the request has exactly one Host header (RFC 9112 §3.2). HTTP/1.0 may omit it. If there are two, the
- * service cannot know which one a proxy has used. Raw headers alternate names (even indexes) and values.
+ * Requires exactly one Host header (RFC 9112 §3.2), optional in HTTP/1.0. With two, a proxy may have used either. Raw
+ * headers alternate names (even indexes) and values.
  */
 function hasItsHost({ rawHeaders, httpVersion }: Arrived): boolean {
   let hosts = 0

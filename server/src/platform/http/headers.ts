@@ -1,9 +1,6 @@
 /** The security headers of every response (OWASP Secure Headers, for an API that returns JSON). */
 
-/**
- * The headers are constant and set together, because building them for each response would cost more than routing.
- * `/docs` and `/console` set content policies of their own.
- */
+/** The constant headers are set together, because building them for each response would cost more than routing. */
 export const SECURITY_HEADERS = {
   // Responses contain personal data or tokens, so intermediaries must not store them.
   'cache-control': 'no-store',

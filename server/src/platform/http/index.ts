@@ -1,4 +1,3 @@
-/** The HTTP layer, for the features and the composition root. */
 export { addConsole, BUILT_CONSOLE } from './console/console.ts'
 export { addDocs } from './docs.ts'
 export { type Download, FileOf, JsonFileOf, type RequestedRange, TextFileOf } from './download.ts'

@@ -1,7 +1,4 @@
-/**
- * Validates all input. Reports all issues of a request together, from schemas and other rules alike. If there are
- * issues, they are reported instead of conflicts with the stored record.
- */
+/** Validates all input and reports all issues together, before conflicts with the stored record. */
 import type { FastifyRequest } from 'fastify'
 import { InvalidInput, Problem, type Refuse, type ValidationIssue } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
@@ -9,7 +6,6 @@ import { type AnyOperation, takesBytes } from './operation.ts'
 import type { RequestPart } from './validation/issues.ts'
 import { type Checked, compileCheck, type InputCheck } from './validation/validator.ts'
 
-/** The validated input that a handler receives. */
 export interface Input {
   path: unknown
   query: unknown
@@ -17,17 +13,13 @@ export interface Input {
   refined: unknown
 }
 
-/**
- * Passes the input of a request to `work` if the input is valid.
- * @throws InvalidInput with every issue, even if `work` rejected the request for another reason
- */
+/** Passes valid input to `work`. @throws InvalidInput with every issue, even if `work` had another reason to reject */
 export type ReadInput = <T>(
   request: FastifyRequest,
   caller: Caller | null,
   work: (input: Input) => T | Promise<T>,
 ) => T | Promise<T>
 
-/** Compiles the input checks of an operation. */
 export function inputReader(op: AnyOperation): ReadInput {
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
@@ -105,8 +97,7 @@ function checkParts(
 }
 
 /**
- * Returns the names of the query parameters. Returns undefined for raw bodies, because payment providers may add
- * parameters.
+ * Returns the names of the query parameters, or undefined for raw bodies, to which payment providers add parameters.
  */
 function knownParameters(op: AnyOperation): ReadonlySet<string> | undefined {
   if (takesBytes(op)) return undefined

@@ -8,10 +8,8 @@ interface KnownPath {
 }
 
 /**
- * Rejects requests without a route before their body is read. Answers 405 with `Allow` for an unsupported method of a
- * known path, and 404 for an unknown path. Answers OPTIONS for a known path with 204 and `Allow`. Runs before
- * authentication, because `/openapi.json` publishes the methods in any case.
- * @param hasCors true if the CORS plugin answers the preflight requests of browsers
+ * Rejects requests without a route before their body is read: 405 with `Allow`, 404, or 204 for OPTIONS. Runs before
+ * authentication, because `/openapi.json` is public. @param hasCors true if the CORS plugin answers preflights
  */
 export function answerOtherMethods(app: FastifyInstance, hasCors: boolean): void {
   const paths = new Map<string, KnownPath>()
@@ -58,10 +56,7 @@ const patternOf = (url: string): RegExp =>
           .replace(/\\\*$/, '.*')}$`,
       )
 
-/**
- * Removes trailing slashes from an operation's path. `/api/admin/users/` then means the collection, and not a user with
- * an empty id.
- */
+/** Removes trailing slashes, so that `/api/admin/users/` means the collection and not a user with an empty id. */
 export function withoutTrailingSlash(url: string): string {
   if (!url.startsWith('/api/')) return url
   const mark = url.indexOf('?')

@@ -1,7 +1,4 @@
-/**
- * An operation as data: its input, responses, permitted callers and handler. The common behaviour of operations (access
- * control, 422, errors, OpenAPI) is derived from this data.
- */
+/** An operation as data, from which access control, 422, errors and OpenAPI are derived. */
 
 import Type, { type Static, type TSchema } from 'typebox'
 import type { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
@@ -28,26 +25,16 @@ export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
   path: Infer<P>
   query: Infer<Q>
   body: Infer<B>
-  /** The value that the operation's `refine` returned. */
   refined: K
-  /**
-   * The values of the operation's `headers`. A list is empty if the header was not sent, and has several values if it
-   * was repeated.
-   */
+  /** The values of the `headers`: empty if the header was not sent, several if it was repeated. */
   headers: Readonly<Record<H, readonly string[]>>
   /** The request's `Host` header, from which sign-in reads the tenant's subdomain. `X-Forwarded-Host` is never read. */
   host: string
-  /**
-   * Returns the console's session cookie.
-   * @throws Error if the operation does not declare `browserSession`
-   */
+  /** Returns the console's session cookie. @throws Error if the operation does not declare `browserSession` */
   browserSession(): BrowserSession
 }
 
-/**
- * The input for rules that schemas cannot express: the fields that match their schemas, trimmed and with defaults.
- * Fields that already have an issue are omitted.
- */
+/** The input for rules beyond schemas: valid fields only, trimmed and with defaults. */
 export interface OperationInput<C, P, Q, B> {
   caller: C
   path: Partial<Infer<P>>
@@ -80,15 +67,14 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   summary: string
   /** Describes the effect, changes and notifications of the operation, in Markdown. */
   description: string
-  /** The actions that the operation can record in the journal. */
   records?: readonly Action[]
   tag: Tag
   /** An example request and response, with made-up ids and secrets. */
   example?: Example<B, R>
   access: OperationAccess<C>
   /**
-   * The networks that may call the operation. Undefined means all networks. The check runs before the body is read.
-   * Behind proxies, it uses the address that the outermost trusted proxy reports.
+   * The networks that may call the operation, or undefined for all. Checked before the body is read. Behind proxies,
+   * uses the address that the outermost trusted proxy reports.
    */
   onlyFrom?: () => readonly Network[] | undefined
   params?: P
@@ -101,25 +87,19 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   /** True if a request may omit the body. */
   bodyOptional?: boolean
   /**
-   * Checks rules that schemas cannot express, such as rules across fields. Their issues are reported together with
-   * those of the schemas. The handler receives the return value, so that values are parsed only once.
+   * Checks rules beyond schemas, and reports issues with those of the schemas. The handler receives the return value.
    */
   refine?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => K
   /**
-   * Checks rules that need the database, such as whether a department exists. Runs only if a request is rejected with
-   * 403, 404, 409 or 422 in any case, so a valid request costs no additional round trip. The response then lists all
-   * issues together, instead of a conflict with the record. The transaction of the command checks the rules again, and
-   * its result counts.
+   * Checks rules that need the database. Runs only if a request is rejected with 403, 404, 409 or 422 in any case, to
+   * list all issues without a round trip for valid requests. The transaction of the command checks the rules again.
    */
   checkReferences?: (given: OperationInput<C, P, Q, B>, refuse: Refuse) => Promise<void>
   /** True if the operation changes nothing although its method is not GET. The limits for writes then do not apply. */
   isRead?: boolean
   /** True if a GET operation counts towards the limits for writes, because each call adds a permanent entry. */
   countsAsWrite?: boolean
-  /**
-   * True if the operation revokes access, such as a sign-out. Calls then count against a limit per session, and not
-   * against the write limits of user and tenant.
-   */
+  /** True if the operation revokes access, such as a sign-out. Calls then count per session, and not as writes. */
   endsAccess?: boolean
   /** True if the operation returns a list. A caller can run only a few such operations simultaneously. */
   list?: boolean
@@ -127,18 +107,15 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   success: readonly [status: number, schema: R]
   /** True if the operation answers 204 when `handle` returns undefined. */
   mayBeEmpty?: boolean
-  /**
-   * True if responses carry an entity tag, so that a client that polls receives 304 without a body while nothing has
-   * changed.
-   */
+  /** True if responses carry an entity tag, so that a client that polls receives 304 while nothing has changed. */
   etag?: boolean
   /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
   /** True if the operation accepts only requests from pages of this service, without using the cookie. */
   onlyFromOwnPages?: boolean
   /**
-   * True if the operation cannot be undone or removes a protection. In a browser session, it then requires that the
-   * user entered the password again within the last minutes. A function decides from the validated input.
+   * True if the operation cannot be undone or removes a protection. A browser session then needs a recent password
+   * entry. A function decides from the validated input.
    */
   isFinal?: boolean | ((input: FinalInput<Q, B>) => boolean)
   /** Error codes of this operation, in addition to those of every similar operation (see `refusals.ts`). */
@@ -157,9 +134,7 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
 // biome-ignore lint/suspicious/noExplicitAny: the list holds operations of every input and caller
 export type AnyOperation = Operation<any, any, any, any, any, any, any>
 
-/**
- * Returns the operation unchanged. With this function, TypeScript infers the types of an operation from its schemas.
- */
+/** Returns the operation unchanged, so that TypeScript infers its types from its schemas. */
 export function operation<
   C,
   const P extends TSchema | undefined = undefined,
@@ -173,8 +148,8 @@ export function operation<
 }
 
 /**
- * The `body` schema of an operation that reads raw bytes and validates them itself, such as a signed message. Without a body, the handler receives an empty buffer. Neither
- * the content type nor the content is checked, and the operation must declare 422 itself.
+ * The `body` schema of an operation that validates raw bytes itself, such as a signed message, and declares 422 itself.
+ * Without a body, the handler receives an empty buffer.
  */
 export const RawBody = Type.Unsafe<Buffer>({})
 

@@ -39,9 +39,7 @@ export async function addPages(
 /** Pages that moved: each path with the URL that replaces it. The URL is relative, because a proxy may add a prefix. */
 export type Redirects = Readonly<Record<string, string>>
 
-/**
- * Answers each path with a redirect. Browsers preserve the URL's fragment, which contains the token of a mailed link.
- */
+/** Answers each path with a redirect. Browsers preserve the fragment, which contains the token of a mailed link. */
 export function addRedirects(app: FastifyInstance, redirects: Redirects): void {
   for (const [path, target] of Object.entries(redirects))
     app.get(path, { config: { isPage: true } }, (_request, reply) => reply.redirect(target))

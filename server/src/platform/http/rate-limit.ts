@@ -1,16 +1,10 @@
-/**
- * Limits the calls per address, user or tenant. Reports the remaining calls in the `RateLimit` header fields
- * (draft-ietf-httpapi-ratelimit-headers).
- */
+/** Limits calls per address, user or tenant, with `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers). */
 import type { FastifyReply } from 'fastify'
 import { Problem } from '../../lib/problems.ts'
 import { createQuota, WINDOW_SECONDS } from '../throttle/rate-limiter.ts'
 
 export interface RateLimit {
-  /**
-   * Counts a call of `key`. Returns undefined if there is no limit.
-   * @throws Problem 429 beyond the limit
-   */
+  /** Counts a call of `key`. Returns undefined if there is no limit. @throws Problem 429 beyond the limit */
   take(key: string, reply: FastifyReply): Promise<void> | undefined
 }
 
@@ -25,10 +19,7 @@ export interface Limits {
   userWrites: RateLimit
   /** Limit for the changes of all users of one tenant together. */
   tenantWrites: RateLimit
-  /**
-   * Limit per session for revoking access. It is separate from the limits for changes, so that a caller who has used
-   * those up can still revoke access.
-   */
+  /** Limit per session for revoking access, which stays possible after the limits for changes are used up. */
   revocations: RateLimit
 }
 
@@ -49,10 +40,7 @@ export function openLimits(
   }
 }
 
-/**
- * Creates a limit. Its headers show `name`.
- * @param perMinute calls per key and minute; 0 for no limit
- */
+/** Creates a limit. Its headers show `name`. @param perMinute calls per key and minute; 0 for no limit */
 export function rateLimit(name: string, perMinute: number): RateLimit {
   if (perMinute === 0) return { take: () => undefined }
   const quota = createQuota(perMinute)

@@ -36,22 +36,12 @@ declare module 'fastify' {
   }
 }
 
-/** Dependencies of the routes, which the composition root supplies. */
 export interface Guards {
-  /**
-   * Returns the identity that a bearer token belongs to.
-   * @throws Problem 401
-   */
+  /** Returns the identity that a bearer token belongs to. @throws Problem 401 */
   authenticate(token: string): Promise<Identity> | Identity
-  /**
-   * Requires that the caller entered the password again within the last minutes, if the session is one of a browser.
-   * @throws Problem 403 otherwise
-   */
+  /** Requires a recent password entry in a browser session. @throws Problem 403 otherwise */
   requireConfirmed(caller: Caller): Promise<void>
-  /**
-   * Journals the rejection of a signed-in caller before the response is sent. Journals every 403, and errors that
-   * reveal a record.
-   */
+  /** Journals the rejection of a signed-in caller before the response: every 403, and errors that reveal a record. */
   refused(caller: Caller, operation: AnyOperation, problem: Problem): Promise<void>
   /** Throws while the tenant, or the whole service, is in maintenance mode. */
   requireAvailable: RequireAvailable
@@ -60,7 +50,6 @@ export interface Guards {
   publicUrl: URL
   log: Logger
   clock: Pick<Time, 'monotonic'>
-  /** The problems that violations of database constraints map to. */
   conflicts?: Conflicts
 }
 
@@ -100,10 +89,7 @@ export function addOperations(
 /** The log message for an error code that the operation does not declare. Such a code is a bug in the service. */
 export const UNDECLARED = 'undeclared refusal'
 
-/**
- * Makes startup fail if a route has no access rules.
- * @throws Error if a route is neither an operation nor a page
- */
+/** Makes startup fail if a route has no access rules. @throws Error if a route is neither an operation nor a page */
 export function requireOperations(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     if (!route.config?.operation && !route.config?.isPage)
@@ -113,10 +99,7 @@ export function requireOperations(app: FastifyInstance): void {
   })
 }
 
-/**
- * Registers the route of an operation.
- * @param queue limits how many requests a caller can run simultaneously
- */
+/** Registers the route of an operation. @param queue limits how many requests a caller can run simultaneously */
 function addOperation(
   app: FastifyInstance,
   op: AnyOperation,
@@ -161,8 +144,8 @@ function unlessSeen({ headers }: FastifyRequest, reply: FastifyReply, payload: u
 }
 
 /**
- * Checks the sender's network, the token, the role and the limits for writes. Returns a promise only if it must wait,
- * because an extra turn of the event loop costs as much as all checks together.
+ * Checks network, token, role and write limits. Returns a promise only if necessary, because an extra turn of the event
+ * loop costs as much as all checks together.
  */
 function guard(
   op: AnyOperation,
@@ -217,9 +200,7 @@ function authorize(
 }
 
 /**
- * Rejects a request during maintenance, unless the operation remains available.
- * @param tenantId the caller's tenant, or null for a caller without a tenant
- * @throws Problem 503 while the tenant, or the whole service, is in maintenance mode
+ * @param tenantId null without a tenant @throws Problem 503 in maintenance mode, unless the operation stays available
  */
 function refuseInMaintenance(
   op: AnyOperation,
@@ -233,10 +214,7 @@ function callerOf(identity: Identity, request: FastifyRequest): Caller {
   return { ...identity, origin: originOf(request) }
 }
 
-/**
- * Returns the bearer token of a request (RFC 6750 §2.1). The scheme is case-insensitive (RFC 9110 §11.1).
- * @throws Problem 401 if the request has none
- */
+/** Returns the bearer token (RFC 6750 §2.1). The scheme is case-insensitive (RFC 9110 §11.1). @throws Problem 401 */
 function bearerToken(request: FastifyRequest): string {
   const header = request.headers.authorization
   if (!header) throw new Problem('not_authenticated')
@@ -262,10 +240,7 @@ function originOf(request: FastifyRequest): Origin {
 const OK = 200
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/**
- * Returns the Fastify handler of an operation.
- * @param queue limits how many requests a caller can run simultaneously
- */
+/** @param queue limits how many requests a caller can run simultaneously */
 function handlerOf(op: AnyOperation, guards: Guards, queue?: CallerQueue): RouteHandlerMethod {
   const readInput = inputReader(op)
   const [status, schema] = op.success
@@ -341,10 +316,7 @@ function responseSchemas(op: AnyOperation): Record<string, unknown> {
 
 const isRefusal = (status: number) => status >= 400
 
-/**
- * Returns the schema without its names. Only the OpenAPI document uses the names, and Fastify would require them to be
- * unique.
- */
+/** Returns the schema without its names, which Fastify would require to be unique. */
 function anonymous(schema: unknown): unknown {
   return JSON.parse(JSON.stringify(schema, (key, value) => (key === '$id' ? undefined : value)))
 }

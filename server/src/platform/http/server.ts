@@ -70,8 +70,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       )
     },
   })
-  // Disables Fastify's validation, because the input checks report the issues of all parts together. The schemas of
-  // routes are used only to serialize responses.
+  // Input checks report the issues of all parts together. Fastify uses schemas only to serialize responses.
   app.setValidatorCompiler(() => () => true)
   app.setSerializerCompiler(({ schema }) => {
     const serializer = serializerOf(schema)
@@ -114,8 +113,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
       },
       'request',
     )
-    // Closes the connection, because a connection whose request was running at the start of the shutdown would be kept
-    // alive.
+    // A connection whose request was running at the start of the shutdown would be kept alive.
     if (isClosing) setImmediate(() => app.server.closeIdleConnections())
     done()
   })

@@ -11,8 +11,7 @@ const CODES: Record<string, ProblemCode> = {
 }
 
 /**
- * Answers a malformed request with the standard error body. Closes the connection, because the service cannot know
- * where the next request starts (RFC 9112 §2.2).
+ * Answers a malformed request and closes the connection, because the next request's start is unknown (RFC 9112 §2.2).
  */
 export function refuseUnreadable(error: NodeJS.ErrnoException, socket: Socket, log: Logger): void {
   // A client that has disconnected cannot receive a response.

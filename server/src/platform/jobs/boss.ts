@@ -1,7 +1,4 @@
-/**
- * Runs pg-boss on a separate pool, with the role of workers and without DDL. An unreachable database does not end
- * pg-boss.
- */
+/** Runs pg-boss on a separate pool as workers, without DDL. An unreachable database does not end pg-boss. */
 import { CompiledQuery } from 'kysely'
 import { PgBoss } from 'pg-boss'
 import type { Time } from '../../lib/time.ts'
@@ -26,7 +23,6 @@ export interface Boss {
   readonly jobs: PgBoss
   /** Releases a claimed job, so that it can be claimed again after `seconds`. The attempt is not counted. */
   release(name: string, claim: Claim, seconds: number): Promise<void>
-  /** Waits for running statements, and closes the connections. */
   close(): Promise<void>
 }
 
@@ -70,10 +66,7 @@ export function openBoss(
   }
 }
 
-/**
- * Releases a claim. pg-boss itself would mark the jobs of a stopping process as failed, which costs each job a retry
- * and its delay.
- */
+/** Releases a claim. pg-boss would mark jobs of a stopping process as failed, which costs a retry and its delay. */
 const RELEASE = `
   update pgboss.job_common
   set state = 'retry', start_after = pgboss.job_now() + make_interval(secs => $4), retry_limit = retry_limit + 1
@@ -110,9 +103,7 @@ function asError(error: unknown): Error {
   return markFailure(Object.assign(new Error(message), { stack, code }))
 }
 
-/**
- * Returns an interface that runs the statements of pg-boss in the caller's transaction, with the caller's privileges.
- */
+/** Runs the statements of pg-boss in the caller's transaction, with the caller's privileges. */
 export function statementsOn(tx: TenantTx): Statements {
   return {
     async executeSql(text, values = []) {

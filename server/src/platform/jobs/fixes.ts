@@ -4,10 +4,7 @@ import type { TenantTx } from '../db/index.ts'
 import type { Finding, Fix } from '../feature/fix.ts'
 import { type Boss, statementsOn } from './boss.ts'
 
-/**
- * How long ago a job must have expired to need a repair. pg-boss releases expired jobs every 30 s, so it has missed
- * such a job.
- */
+/** How long ago a job must have expired. pg-boss releases expired jobs every 30 s, so it has missed such a job. */
 const LEFT_FOR = sql`interval '5 minutes'`
 /** The maximum number of jobs of a kind per repair. The next scan finds the remaining jobs. */
 const MOST = 1000

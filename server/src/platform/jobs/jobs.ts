@@ -1,6 +1,6 @@
 /**
- * Background work. A job is enqueued in the transaction that causes it. Any worker process can run the job. The job is
- * retried until it succeeds or has no retries left. Two processes never run a job at the same time.
+ * Background work. A job is enqueued in its cause's transaction, runs on any worker process, never on two at a time,
+ * and is retried until it succeeds or has no retries left.
  */
 import { randomUUID } from 'node:crypto'
 import type { Time } from '../../lib/time.ts'
@@ -30,18 +30,15 @@ export interface Jobs {
     data: T,
     options?: SendOptions,
   ): Promise<void>
-  /**
-   * Registers the handler of a kind. Every process must call this before `start`, because only registered kinds can be
-   * sent. The handler runs only in processes that run jobs.
-   */
+  /** Registers a handler. Every process must call this before `start`, because only registered kinds can be sent. */
   work<T extends object>(
     kind: JobKind<T>,
     handler: Handler<T>,
     options?: Partial<Pick<Work<T>, 'concurrency' | 'pollSeconds' | 'when'>>,
   ): void
   /**
-   * Sets the cron schedule (UTC) of a kind, which all nodes share. If all nodes were stopped, a missed run is made up
-   * once. The kind also needs a handler (`work`). If `cron` is undefined, deletes the schedule.
+   * Sets the cron schedule (UTC) of a kind on all nodes, or deletes it (undefined). A run missed while all nodes were
+   * stopped is made up once. The kind also needs a handler (`work`).
    */
   schedule(kind: JobKind<Record<string, never>>, cron: string | undefined): void
   start(): Promise<void>
@@ -49,7 +46,6 @@ export interface Jobs {
   idle(): Promise<void>
   /** Stops claiming jobs. Waits up to 6 s for running jobs and releases the unfinished jobs. Sending still works. */
   stop(): Promise<void>
-  /** Stops like `stop`, and closes the connections. */
   close(): Promise<void>
   /** The self-healing fixes for jobs of any kind. */
   readonly fixes: readonly Fix[]

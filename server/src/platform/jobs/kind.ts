@@ -9,16 +9,13 @@ export interface JobKind<T extends object> {
   readonly retries: number
   readonly retryDelaySeconds: number
   /**
-   * Whether each delay is about twice the previous one. The delays vary at random, so that jobs that failed at the same
-   * time are not retried at the same time.
+   * Whether each delay is about twice the previous one, with random variation to spread retries of simultaneous
+   * failures.
    */
   readonly retryBackoff: boolean
   /** The maximum delay with `retryBackoff`. */
   readonly retryDelayMaxSeconds?: number
-  /**
-   * The lease in seconds. An attempt that takes longer has failed. When its process has died, an attempt ends with its
-   * lease.
-   */
+  /** The lease in seconds. A longer attempt has failed. An attempt of a dead process ends with its lease. */
   readonly expireInSeconds: number
   readonly [carries]?: T
 }

@@ -1,11 +1,9 @@
-/** SQL of tracked jobs: their start, progress, cancellation and end. */
 import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../db/index.ts'
 import type { JobUnit, LongJobRow } from '../feature/job-source.ts'
 import type { Actor } from '../journal/index.ts'
 import './tracked-job.table.ts'
 
-/** The order for a new tracked job. */
 export interface TrackedOrder {
   kind: string
   tenant_id: number | null

@@ -1,6 +1,6 @@
 /**
- * Tracked jobs: long work without a table of its own, whose progress users can follow, and which they can cancel (ADR
- * 0040). The process that does the work reports every second. If it stops reporting, the job counts as failed.
+ * Tracked jobs: long work without a table of its own, which users can follow and cancel (ADR 0040). A job whose process
+ * stops reporting every second counts as failed.
  */
 import { DAY, MINUTE, SECOND } from '../../lib/clock.ts'
 import { poller } from '../../lib/poller.ts'
@@ -22,17 +22,13 @@ export class CancelledJobError extends Error {
   }
 }
 
-/** A running tracked job. */
 export interface TrackedJob {
   readonly id: string
   /** Aborts with `CancelledJobError` within a second after a user cancelled the job. */
   readonly signal: AbortSignal
   /** Reports the progress. Fields that are left out stay. The progress is recorded within a second. */
   report(progress: Partial<store.TrackedProgress>): void
-  /**
-   * Ends the job: as failed if there is an error text for the user, otherwise as completed. Returns false if the job had
-   * already ended, because a user cancelled it.
-   */
+  /** Ends the job as failed with an error text, otherwise as completed. Returns false if the job had already ended. */
   end(error?: string): Promise<boolean>
 }
 
@@ -86,7 +82,6 @@ export function trackedJobs(db: Scopes, kinds: readonly string[], unit: JobUnit)
   }
 }
 
-/** Writes the journal entry of a cancelled job. */
 export function appendCancellation(
   tx: TenantTx,
   { id, kind, tenant_id }: LongJobRow,

@@ -1,7 +1,6 @@
 /**
- * Runs one kind of job: claims due jobs, runs them, records the result, and releases unfinished jobs when it stops.
- * Each claim has an attempt number. A worker whose lease has expired can therefore not record a result for a job that
- * another worker has taken over.
+ * Runs one kind of job: claims due jobs, runs them, records results, and releases unfinished jobs when it stops.
+ * Attempt numbers keep a worker whose lease has expired from recording a result.
  */
 import type { JobWithMetadata } from 'pg-boss'
 import { SECOND } from '../../lib/clock.ts'
@@ -39,12 +38,8 @@ export interface Work<T extends object> {
 }
 
 export interface JobWorker {
-  /** Polls for jobs immediately. */
   wake(): void
-  /**
-   * Polls immediately. Resolves when no job is running and no due job is left. Returns how many jobs the worker has
-   * started so far.
-   */
+  /** Polls until no job is running or due. Returns how many jobs the worker has started so far. */
   idle(): Promise<number>
   /** Stops claiming jobs, waits up to `patience` ms for running jobs, and releases the unfinished jobs. */
   stop(patience: number): Promise<void>
@@ -156,15 +151,12 @@ export function startJobWorker(
   }
 
   /**
-   * Returns whether a database failure does not count as an attempt. This is the case while this node has lost its
-   * database. It is also the case once per job, because a job may notice the loss first. Any other database failure
-   * counts, for example if the job's queries need too much memory.
+   * Returns whether a failure does not count as an attempt: while this node has lost its database, and once per job,
+   * because a job may notice the loss first. Other database failures count, such as queries that need too much memory.
    */
   const isFree = ({ job }: Running): boolean => isAway() || job.retryLimit <= kind.retries
 
-  /**
-   * Releases a job that failed only because the database was unavailable. Waits until the database is available again.
-   */
+  /** Releases a job that failed only because the database was unavailable, once the database is available. */
   function putOff(entry: Running, error: unknown): Promise<void> {
     const { id } = entry.job
     if (!isAway())
@@ -180,10 +172,7 @@ export function startJobWorker(
     await canFail(boss.release(kind.name, entry.job, seconds), `release of job ${kind.name}`, log)
   }
 
-  /**
-   * Records a job's result, and retries until the database has stored it. Without a recorded result, the job would run
-   * again after its lease.
-   */
+  /** Records a job's result, and retries until it is stored. Otherwise the job would run again after its lease. */
   async function settle(entry: Running, what: string, save: () => Promise<unknown>): Promise<void> {
     while (!isOver && !entry.isReleased) {
       try {
@@ -220,10 +209,7 @@ export function startJobWorker(
   }
 }
 
-/**
- * Returns a promise that rejects when the signal aborts, if `counts` then returns true. Otherwise the promise never
- * settles.
- */
+/** Returns a promise that rejects if `counts` returns true when the signal aborts. Otherwise it never settles. */
 function endOf(signal: AbortSignal, counts: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => counts() && reject(signal.reason), { once: true })

@@ -12,7 +12,6 @@ type GroupOf<A extends string> = A extends `${infer Group}.${string}` ? Group : 
 /** The noun at the start of an action, such as `user` in `user.blocked`. */
 export type ActionGroup = GroupOf<Action>
 
-/** Returns the group of an action. */
 export const groupOf = (action: Action): ActionGroup => action.split('.')[0] as ActionGroup
 
 /** All groups without duplicates, in the order of the registry. */
@@ -20,10 +19,7 @@ export const ACTION_GROUPS: readonly ActionGroup[] = [
   ...new Set((Object.keys(ACTIONS) as Action[]).map(groupOf)),
 ]
 
-/**
- * Resource types that cannot be derived: those of groups and actions that have no example and whose resource is not
- * named like the group.
- */
+/** Resource types of groups and actions without an example, whose resource is not named like the group. */
 const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   outbound: 'installation',
   access: 'operation',

@@ -31,9 +31,8 @@ import {
 } from './action-examples.ts'
 
 /**
- * Every action that the journal can contain, in the form `resource.verb`, with its meaning. Public actions are the
- * events to which webhooks and the messenger can subscribe. Each of them has an example. A test compares
- * `docs/reference/events.md` with this table.
+ * Every action of the journal, as `resource.verb`. Webhooks and the messenger can subscribe to public actions, which
+ * have examples. A test compares `docs/reference/events.md` with this table.
  */
 export const ACTIONS = {
   'tenant.created': {
@@ -372,10 +371,7 @@ export type PublicAction = Exclude<
   (typeof INTERNAL)[number]
 >
 
-/**
- * Returns true if an action is an event. Decides this by the group of the action. An older node therefore also delivers
- * actions that only a newer release defines.
- */
+/** Returns true for events, by group, so that an older node also delivers actions of a newer release. */
 export function isPublic(action: string): boolean {
   if (INTERNAL.some((internal) => internal === action)) return false
   return action === 'webhook.test' || PUBLIC_GROUPS.some((group) => action.startsWith(`${group}.`))

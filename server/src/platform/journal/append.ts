@@ -77,9 +77,8 @@ const COLUMNS = [
 ] as const satisfies (keyof EntryRow)[]
 
 /**
- * Returns SQL that inserts an entry. A caller combines it with the change in one statement.
- * @param expressionOf returns the SQL for each column
- * @param from the source of rows, such as `sql\`from used\``. Each row adds an entry.
+ * Returns SQL that inserts an entry, to combine with its change. @param expressionOf the SQL for each column @param
+ * from the source of rows, such as `sql\`from used\``. Each row adds an entry.
  */
 export function insertion(
   expressionOf: (column: keyof EntryRow) => RawBuilder<unknown>,
@@ -95,10 +94,7 @@ interface InSession {
 
 const sessionOf = ({ session_id }: Actor): InSession => ({ session_id: session_id ?? null })
 
-/**
- * Returns the SQL condition that the session has not ended. Checking this in the inserting statement costs no
- * additional round trip, and no caller can forget it.
- */
+/** Checking the session in the inserting statement costs no round trip, and no caller can forget it. */
 const whileSessionHolds = (value: (name: 'session_id') => RawBuilder<unknown>) =>
   sql`where session_holds(${value('session_id')}::uuid)`
 
@@ -111,18 +107,12 @@ const hold = statement<InSession>(
   (value) => sql`select session_holds(${value('session_id')}::uuid)`,
 )
 
-/**
- * Appends an entry, which commits together with its change. Does not wait for the database, because the commit does.
- * The commit fails if the actor's session has ended.
- */
+/** Appends an entry that commits with its change. Does not wait. The commit fails if the actor's session has ended. */
 export async function append(tx: TenantTx, actor: Actor, entry: NewEntry): Promise<void> {
   send(tx, actor, entry)
 }
 
-/**
- * Actions without a change, which this node does not remember. Anyone could trigger so many of them that they would
- * displace real changes. Some of them also commit without waiting for the disk.
- */
+/** Actions without a change, which would displace real changes. Some commit without waiting for the disk. */
 const NOT_REMEMBERED: ReadonlySet<Action> = new Set(['auth.login_failed', 'access.refused'])
 
 const isRemembered = ({ action }: NewEntry) => !NOT_REMEMBERED.has(action)
@@ -178,10 +168,7 @@ export async function appendReturning(
   return made as { id: number; created_at: string }
 }
 
-/**
- * Returns the column values of an entry, for a statement that writes it together with its change (`insertion`). If that
- * statement has written an entry, the caller must notify `JOURNAL_TOPIC`.
- */
+/** Returns the column values for `insertion`. If the statement has written, the caller must notify `JOURNAL_TOPIC`. */
 export function rowOf({ user_id, user_email, origin }: Actor, entry: NewEntry): EntryRow {
   const { tenant_id, action, resource_type, resource_id = null, changes } = entry
   return {
@@ -207,10 +194,7 @@ export function journalEntry<A extends Action>(
   return { action, tenant_id, resource_type, resource_id: id }
 }
 
-/**
- * Registers the actions of this release, on every node that writes to the journal. Runs before any entry uses them, so
- * that older nodes of the cluster accept them.
- */
+/** Registers the actions of this release before any entry uses them, so that older nodes accept them. */
 export async function enterActions(db: Scopes): Promise<void> {
   await db.acrossTenants(async (tx) => {
     tx.send(

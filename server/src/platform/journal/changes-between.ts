@@ -15,8 +15,8 @@ interface Digest {
 }
 
 /**
- * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that a secret column is never included
- * by mistake. If a field contains an object, such as settings, includes only the keys that differ.
+ * Returns `{before, after}` with the fields that differ. Reads only `fields`, so that no secret column is included. For
+ * objects such as settings, includes only the keys that differ.
  */
 export function changesBetween<T extends object>(
   before: T | null,
@@ -43,10 +43,7 @@ export function differing<T extends object>(
   return given.flatMap(([key, value]) => (isSame(record[key as keyof T], value) ? [] : [key]))
 }
 
-/**
- * Returns the part of `value` to record.
- * @param other the same field's value on the other side of the change
- */
+/** Returns the part of `value` to record. @param other the same field's value on the other side of the change */
 function shown(value: unknown, other: unknown): unknown {
   if (!isObject(value)) return value
   const differing = Object.keys(value).filter(
@@ -76,10 +73,7 @@ export function canonical(value: unknown): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join(',')}}`
 }
 
-/**
- * Returns true if two values have the same canonical form. Compares the values directly, because formatting a long
- * object takes as long as all other work on it.
- */
+/** Compares canonical forms directly, because formatting a long object takes as long as all other work on it. */
 function isSame(one: unknown, other: unknown): boolean {
   return (one === undefined) === (other === undefined) && isSameJson(one, other)
 }

@@ -29,8 +29,8 @@ export interface ConsumerOptions<C extends Column = Column> {
   /** The columns that the consumer needs in addition to the id. The default is all columns. */
   columns?: readonly C[]
   /**
-   * Handles a batch of entries. If it throws, the position does not change and the batch is retried. If it returns
-   * false, the entries were irrelevant. The follower then waits longer, so that the next batch contains more entries.
+   * Handles a batch. If it throws, the batch is retried. If it returns false, the entries were irrelevant, and the
+   * follower waits longer to read more of them together.
    */
   handle(tx: TenantTx, entries: Pick<JournalEntry, C | 'id'>[]): Promise<unknown>
 }
@@ -58,16 +58,10 @@ const NO_HORIZON = '0'
 const isSettled = (horizon: string) =>
   sql<boolean>`xid < greatest(pg_snapshot_xmin(pg_current_snapshot()), ${horizon}::xid8)`
 
-/**
- * The state of the entries after a consumer's position. There are no committed entries, or an older transaction blocks
- * them, or they are readable.
- */
+/** The state after a consumer's position: no committed entries, blocked by an older transaction, or readable. */
 export type Backlog = 'nothing' | 'blocked' | 'readable'
 
-/**
- * Reads one batch from the consumer's position. Returns the number of entries, or null if another process is reading
- * for this consumer.
- */
+/** Reads one batch. Returns the number of entries, or null if another process is reading for this consumer. */
 export async function consume<C extends Column = Column>(
   db: Scopes,
   options: ConsumerOptions<C>,
@@ -76,9 +70,8 @@ export async function consume<C extends Column = Column>(
 }
 
 /**
- * Checks for entries after a consumer's position in one round trip, without locks or writes.
- * @param horizon the transaction id from `findHorizon`. Transactions below it have ended.
- * @throws Error if the position is from another database cluster, which only a restart can correct
+ * Checks for entries in one round trip, without locks or writes. @param horizon see `findHorizon` @throws Error if the
+ * position is from another database cluster, which only a restart can correct
  */
 export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {
   return db.acrossTenants(async (tx) => {

@@ -1,4 +1,3 @@
-/** SQL statements for consumer positions, and for transactions that block the consumers. */
 import { sql } from 'kysely'
 import { LOCKS, type TenantTx } from '../db/index.ts'
 
@@ -14,10 +13,7 @@ export interface ConsumerPosition {
   is_settled: boolean | null
 }
 
-/**
- * Returns the position of each consumer and its next unread entry.
- * @param horizon a transaction id. Transactions below it have ended.
- */
+/** Returns each consumer's position and next unread entry. @param horizon a transaction id; lower ones have ended */
 export async function findPositions(
   tx: TenantTx,
   consumers: readonly string[],
@@ -62,10 +58,7 @@ export async function listWriters(tx: TenantTx): Promise<Writer[]> {
   return rows
 }
 
-/**
- * Ends a connection. Returns true if the connection has ended, and false if it does not end. Returns undefined if its
- * transaction had already ended.
- */
+/** Ends a connection. Returns whether it has ended, or undefined if its transaction had already ended. */
 export async function endWriter(
   tx: TenantTx,
   { pid, connected, begun }: Pick<Writer, 'pid' | 'connected' | 'begun'>,

@@ -1,7 +1,4 @@
-/**
- * The service's own consumers of the journal. Includes their health check, and the fix for a consumer that falls
- * behind. A consumer never skips an entry.
- */
+/** The service's own consumers of the journal, with their health check and the fix for one that falls behind. */
 import { type Clock, isoAt, MINUTE } from '../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../db/index.ts'
 import type { Finding, Fix } from '../feature/fix.ts'
@@ -59,8 +56,7 @@ export function openReaders({ db, clock, waits }: ReadersDeps): Readers {
 }
 
 /**
- * Returns `degraded` with a reason if a consumer is behind.
- * @param isPrepared true if a transaction that was prepared before `late` is still pending
+ * Returns `degraded` if a consumer is behind. @param isPrepared true if a transaction prepared before `late` is pending
  */
 function healthOf(
   all: readonly store.ConsumerPosition[],
@@ -69,8 +65,7 @@ function healthOf(
 ): ReadersHealth {
   const behind = all.find(({ waiting_since, moved_at, is_settled }) => {
     if (waiting_since === null || waiting_since >= late) return false
-    // Reports no open transactions here, because `journal.held_back` reports them. A consumer whose position moves is
-    // catching up.
+    // `journal.held_back` reports open transactions. A consumer whose position moves is catching up.
     return is_settled === false ? isPrepared : moved_at === null || moved_at < late
   })
   if (!behind) return { state: 'ok' }
@@ -140,7 +135,5 @@ function holderFinding(holder: store.Writer, clock: Clock): Finding {
   }
 }
 
-/**
- * Replaces special characters in application names. Clients choose these names, which must not look like an address.
- */
+/** Replaces special characters in names that clients choose, which must not look like an address. */
 const cleaned = (name: string) => name.replace(/[^\w .:/()-]/g, '?')

@@ -1,7 +1,4 @@
-/**
- * Follows the journal over time. Reads immediately when notified of an entry, and polls in case notifications are lost.
- * `consumer.ts` reads each batch.
- */
+/** Follows the journal. Reads when notified of an entry, and polls in case notifications are lost. */
 import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
@@ -33,10 +30,7 @@ export interface Follower {
   stop(): Promise<void>
 }
 
-/**
- * Minimum gap between polls, even if the follower is woken more often. Entries that are written during the gap are read
- * together. Also the first delay of the backoff.
- */
+/** Minimum gap between polls, and first delay of the backoff. Entries written during the gap are read together. */
 const APART_MS = 5
 /** Minimum gap after a batch of irrelevant entries, so that more of them are read together. */
 const GATHER_MS = 25
@@ -45,10 +39,7 @@ const BLOCKED_MS = 1_000
 /** Minimum gap after a failure, even if new entries wake the follower. */
 const AFTER_FAILURE_MS = 1_000
 
-/**
- * Follows the journal until it is stopped. Reads all available batches, and then waits for a notification or the next
- * poll.
- */
+/** Reads all available batches, and then waits for a notification or the next poll, until stopped. */
 export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
   db: Scopes,
   log: Logger,
@@ -92,8 +83,8 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null
     if (count === null) {
-      // Polls soon, and then with increasing delays. There is no notification when a blocking transaction ends, or when
-      // another process stops reading for this consumer.
+      // Polls with increasing delays. Nothing notifies when a blocking transaction ends or another process stops
+      // reading.
       eagerMs *= 2
       return Math.min(eagerMs / 2, pollMs)
     }

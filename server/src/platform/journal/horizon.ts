@@ -1,6 +1,6 @@
 /**
- * Finds how far the journal can be read while transactions of other databases run on the same server. Such transactions
- * cannot write to this journal, but they share the sequence of transaction ids.
+ * Finds how far the journal can be read while transactions of other databases run on the same server, which share the
+ * sequence of transaction ids but cannot write here.
  */
 import { sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
@@ -14,9 +14,9 @@ export interface Horizon {
 
 /**
  * Finds the oldest running transaction that may belong to this database. The order of the three queries makes this
- * safe. Consider a transaction that is in the snapshot of the first query, and whose id is still locked in the third
- * query. It has run the whole time. Its process has run the whole time too, and the second query reads the database of
- * that process. Unless the queries prove otherwise, a transaction counts as one of this database.
+ * safe. A transaction in the snapshot of the first query whose id is still locked in the third query has run the whole
+ * time. So has its process, whose database the second query reads. Unless the queries prove otherwise, a transaction
+ * counts as one of this database.
  */
 export async function horizonOf(tx: TenantTx): Promise<Horizon> {
   const [{ snapshot } = { snapshot: '' }] = (
@@ -46,5 +46,4 @@ export async function horizonOf(tx: TenantTx): Promise<Horizon> {
   return rows[0]
 }
 
-/** Calls `horizonOf` in a new transaction. */
 export const findHorizon = (db: Scopes): Promise<Horizon> => db.acrossTenants(horizonOf, 'read')

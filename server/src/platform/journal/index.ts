@@ -1,4 +1,3 @@
-/** The journal: appending entries, following it, and recording reads and refusals. */
 export { ACTION_GROUPS, type ActionGroup, groupOf, resourceTypeOf } from './action-groups.ts'
 export { ACTIONS, type Action, isPublic, PUBLIC_ACTIONS, type PublicAction } from './actions.ts'
 export {

@@ -31,7 +31,6 @@ export interface JournalResourcesTable {
   entry_id: number
 }
 
-/** The position of a journal consumer. */
 export interface JournalConsumersTable {
   consumer: string
   xid: string

@@ -1,12 +1,8 @@
-/** SQL statements for lost writes: finding missing entries and recording losses. */
 import { sql } from 'kysely'
 import type { RecentEntry, TenantTx } from '../db/index.ts'
 import './journal.table.ts'
 
-/**
- * Returns the given entries that the journal does not have. Looks up each entry by its key, so that PostgreSQL reads
- * only the entry's partition.
- */
+/** Returns the entries that the journal lacks. Looks up each by its key, to read only its partition. */
 export async function findMissing(
   tx: TenantTx,
   entries: readonly RecentEntry[],
@@ -27,8 +23,8 @@ export async function findMissing(
 }
 
 /**
- * Prepares a transaction to record a loss. Sets normal durability and lock timeouts, because the listener's connection
- * has other settings. Creates the partition for the journal entry, which a restored server may not have.
+ * Sets normal durability and lock timeouts, which the listener's connection lacks. Creates the partition for the
+ * journal entry, which a restored server may not have.
  */
 export async function prepareRecord(tx: TenantTx): Promise<void> {
   await sql`set local synchronous_commit = on`.execute(tx.db)

@@ -1,7 +1,4 @@
-/**
- * Detects journal entries that a previous server had acknowledged and that a new server does not have. Checks each new
- * server before this node uses it (decision 0038).
- */
+/** Detects acknowledged journal entries that a new server lacks, before this node uses it (decision 0038). */
 import { Counter } from 'prom-client'
 import type { Time } from '../../lib/time.ts'
 import {
@@ -92,8 +89,7 @@ async function record(
   works: readonly ((tx: TenantTx) => Promise<void>)[],
 ): Promise<void> {
   await store.prepareRecord(tx)
-  // Ends sessions only with the first record, because the previous server granted those sessions. Later sessions are
-  // from this server.
+  // Ends only sessions that the previous server granted. Later sessions are from this server.
   if (await store.recordLoss(tx, server, missing)) for (const work of works) await work(tx)
   tx.invalidate('restored')
   const tenantIds = missing.flatMap(({ tenant_id }) => tenant_id ?? [])

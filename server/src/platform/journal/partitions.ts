@@ -15,9 +15,7 @@ async function ensureMonths(db: Scopes, ahead: number): Promise<number> {
   })
 }
 
-/**
- * Creates partitions ahead of time on every node (idempotent). Startup waits only for those of this month and the next.
- */
+/** Creates partitions ahead of time on every node (idempotent). Startup waits for this month and the next. */
 export const partitionsUpkeep = (db: Scopes): Upkeep[] => [
   {
     what: 'creation of journal partitions for this month and the next',

@@ -1,7 +1,4 @@
-/**
- * Journals accesses to records. Concurrent reads of a node share commits. No record is sent before its entry is durable
- * (decision 0021).
- */
+/** Journals accesses. No record is sent before its entry is durable (decision 0021). Reads share commits. */
 import { sql } from 'kysely'
 import { batcher } from '../../lib/batcher.ts'
 import { Problem } from '../../lib/problems.ts'
@@ -17,7 +14,6 @@ const MAX_TOGETHER = 500
 const MAX_WAITING = 5_000
 const STOP_MS = 5_000
 
-/** A user's access to one or more records. */
 export interface ReadEntry {
   caller: Caller
   action: (typeof ACCESSES)[number]
@@ -32,8 +28,7 @@ export interface ReadEntry {
 
 export interface ReadJournal {
   /**
-   * Resolves when the entry is durable. Each call adds its own entry, even for concurrent reads of the same record.
-   * @throws the database's error, or Problem 503 when too many reads are waiting
+   * Resolves when the entry is durable. Each call adds one. @throws the database's error, or Problem 503 on overload
    */
   record(entry: ReadEntry): Promise<void>
   /** Writes the waiting entries, then stops. */
@@ -70,10 +65,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
   }
 }
 
-/**
- * Returns the row of a read. A single record is the resource of the entry. Several records are listed by id in the
- * changes.
- */
+/** Returns the row of a read: a single record as the resource, several by id in the changes. */
 function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
   const [one, ...others] = resource_ids
   const isOne = one !== undefined && others.length === 0

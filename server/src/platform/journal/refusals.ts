@@ -39,10 +39,7 @@ export function openRefusals(db: Scopes, clock: Time): Refusals {
   const waiting = new Map<string, Batch>()
   const writing = new Map<string, Promise<void>>()
 
-  /**
-   * Runs one statement at a time for each session, operation and code. Concurrent statements would wait for the same
-   * row.
-   */
+  /** Runs one statement at a time per key, because concurrent ones would wait for the same row. */
   async function write(key: string, row: Omit<RefusalsTable, 'count' | 'first_at' | 'last_at'>) {
     await writing.get(key)?.catch(() => undefined)
     const count = waiting.get(key)?.count ?? 1
@@ -111,8 +108,8 @@ async function hasRefusals(tx: TenantTx): Promise<boolean> {
 type Key = Pick<RefusalsTable, 'session_id' | 'operation' | 'code'>
 
 /**
- * Writes one batch of entries for refusals in the transaction's scope, optionally only those before a time or with one
- * key. Returns the number of entries. A concurrent count for one of the refusals waits and then starts a new row.
+ * Writes one batch of entries in the transaction's scope, optionally before a time or with one key. Returns their
+ * number. A concurrent count waits and then starts a new row.
  */
 async function writeRefusals(
   tx: TenantTx,
@@ -141,8 +138,8 @@ const inScope = (tx: TenantTx) =>
   tx.tenantId === null ? sql<boolean>`true` : sql<boolean>`tenant_id = ${tx.tenantId}`
 
 /**
- * Adds a refusal to the row of the current minute. If that row is older than a minute, first writes its entry and then
- * starts a new row. Changes no other row, because otherwise concurrent counts would wait for each other.
+ * Adds a refusal to the row of its minute. Writes the entry of an older row first. Changes no other row, because
+ * concurrent counts would wait for each other.
  */
 async function countIn(tx: TenantTx, row: RefusalsTable, minuteAgo: string): Promise<void> {
   if (await upsert(tx, row, minuteAgo)) return

@@ -8,18 +8,15 @@ export interface Upkeep {
   /** The name of the task in the log if the task fails, such as "creation of partitions". */
   what: string
   everyMs: number
-  /**
-   * Whether the node cannot serve requests before the first run. Startup then fails if that run fails. All other
-   * failures are logged.
-   */
+  /** Whether the node cannot serve before the first run, whose failure then stops startup. Others are logged. */
   isNeededToServe: boolean
   /** Runs once at startup and then every `everyMs`. */
   run(): Promise<unknown>
 }
 
 /**
- * Runs each upkeep task once, in order, and schedules the next runs. Returns a function that cancels them.
- * @throws the first error of a task that is needed to serve. No run is scheduled in this case.
+ * Runs each task once, in order, and schedules the next runs. Returns a function that cancels them. @throws the first
+ * error of a task that is needed to serve, and schedules none
  */
 export async function startUpkeep(
   upkeep: readonly Upkeep[],

@@ -1,7 +1,4 @@
-/**
- * Finds and deletes the recorded writes to tables of lists. A cached total is valid only while no later write is
- * recorded (`totals.ts`).
- */
+/** Finds and deletes recorded writes to lists. A cached total is valid while none is newer (`totals.ts`). */
 import { type RawBuilder, sql } from 'kysely'
 import type { Scopes } from '../db/scope.ts'
 import { statement } from '../db/statements.ts'
@@ -43,9 +40,9 @@ export function isUnchangedSince(
 }
 
 /**
- * Deletes the recorded writes that are visible to the earlier snapshot `before`. They are no longer needed, because
- * every cached total is newer. Returns the snapshot for the next call. Also deletes rows with transaction ids that this
- * cluster has not assigned yet. Those rows were copied from another cluster.
+ * Deletes the recorded writes visible to the snapshot `before`, because every cached total is newer. Returns the next
+ * snapshot. Also deletes rows with transaction ids that this cluster has not assigned yet (copied from another
+ * cluster).
  */
 export async function forgetWrites(db: Scopes, before: string | undefined): Promise<string> {
   return db.acrossTenants(async (tx) => {

@@ -17,10 +17,7 @@ import { type Counted, OldTotal } from './totals.ts'
 /** One more than the largest page size. With this constant limit, the planner assumes few rows for any page size. */
 const MAX_ROWS = 101
 
-/**
- * How long an estimated total is reused if writes to the list are not recorded. Counting up to the limit of exact
- * totals is expensive, and reuse avoids that.
- */
+/** How long an estimated total is reused if writes are not recorded, because counting up to the limit is expensive. */
 const ESTIMATE_MS = 10_000
 
 /**

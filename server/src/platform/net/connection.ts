@@ -43,10 +43,7 @@ export interface HttpConnection {
   readonly address: string
   /** Returns true if the connection can send another request. */
   isOpen(): boolean
-  /**
-   * Sends one request. Any failure closes the connection.
-   * @throws DialError for any failure, including an abort
-   */
+  /** Sends one request. Any failure closes the connection. @throws DialError for any failure, including an abort */
   send(request: ConnectionRequest, context: ExchangeContext): Promise<RawAnswer>
   /** Closes the connection and aborts its running request. Resolves when the socket is closed. */
   end(): Promise<void>

@@ -85,10 +85,7 @@ export function startExchange(
   return context
 }
 
-/**
- * Waits for work that cannot be cancelled. Stops waiting when the signal aborts.
- * @throws the signal's reason
- */
+/** Waits for work that cannot be cancelled. Stops waiting when the signal aborts. @throws the signal's reason */
 export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

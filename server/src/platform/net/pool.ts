@@ -15,10 +15,7 @@ export interface ConnectionPool {
    * then expire.
    */
   take(origin: string): HttpConnection | undefined
-  /**
-   * Opens a new connection.
-   * @throws DialError if no connection can be opened
-   */
+  /** Opens a new connection. @throws DialError if no connection can be opened */
   open(url: URL, context: ExchangeContext): Promise<HttpConnection>
   /** Returns a connection to the pool for the next request, unless the connection has closed. */
   keep(connection: HttpConnection): void

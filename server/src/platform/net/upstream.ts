@@ -59,10 +59,7 @@ export interface UpstreamOptions {
   ca?: string
 }
 
-/**
- * Parses the URL of an upstream and removes trailing slashes.
- * @throws Error with a message that starts with "must"
- */
+/** Parses the URL of an upstream and removes trailing slashes. @throws Error with a message that starts with "must" */
 export function parseUpstreamUrl(text: string): string {
   const verdict = checkUrl(text, ANYWHERE)
   if ('refusal' in verdict)

@@ -22,10 +22,7 @@ export type Admit = <S extends { counters: readonly GuessCounts[] }, T>(
   work: (read: S, wait: number) => Promise<T>,
 ) => Promise<T>
 
-/**
- * Creates the admission of one node.
- * @param keyOf returns the key of a count as text
- */
+/** Creates the admission of one node. @param keyOf returns the key of a count as text */
 export function openAdmission(keyOf: (count: GuessCount) => string): Admit {
   const places = new Map<string, Place>()
 

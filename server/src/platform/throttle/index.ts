@@ -158,10 +158,7 @@ export function openThrottle(db: Scopes, clock: Clock, log: Logger): Throttle {
   }
 }
 
-/**
- * Creates the 429 error for a caller who must wait.
- * @param wait milliseconds
- */
+/** Creates the 429 error for a caller who must wait. @param wait milliseconds */
 export function tooMany(wait: number): Problem {
   return new Problem('too_many_requests', { retryAfter: Math.ceil(wait / SECOND) })
 }

@@ -40,10 +40,7 @@ export function createQuota(perMinute: number): (key: string) => Promise<QuotaUs
  */
 export type RateLimiter = (key: string) => Promise<number>
 
-/**
- * Creates a rate limiter.
- * @param perMinute calls per key and minute; 0 for no limit
- */
+/** Creates a rate limiter. @param perMinute calls per key and minute; 0 for no limit */
 export function createRateLimiter(perMinute: number): RateLimiter {
   if (perMinute === 0) return async () => 0
   const take = createQuota(perMinute)

@@ -21,7 +21,6 @@ const NOT_BUILT = 'The console is not built. Run `npm run build`, then restart t
 export const BUILT_CONSOLE = join(import.meta.dirname, '../../../../../console/dist')
 
 interface ConsoleOptions {
-  /** The folder that contains the built console. */
   folder: string
   /** The public address of the service. It may include a path. */
   publicUrl: string
@@ -47,8 +46,7 @@ export async function addConsole(
 }
 
 /**
- * Returns the file for a path below `/console/`. Every page path returns index.html, whose script renders that page.
- * @throws Problem 404 for a path that is neither a file nor a page
+ * Returns the file for a path below `/console/`, or index.html for a page path. @throws Problem 404 for any other path
  */
 function findFile(files: ConsoleFiles, path: string): ConsoleFile {
   // Page paths contain no dots. A double slash could make a relative link point to another host.

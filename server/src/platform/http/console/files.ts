@@ -1,6 +1,4 @@
-/**
- * Reads the built console into memory: each file and the compressed variants that `scripts/build-console.mjs` wrote.
- */
+/** Reads the built console into memory, with the compressed variants that `scripts/build-console.mjs` wrote. */
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import { etagOf } from '../etag.ts'
@@ -28,13 +26,9 @@ export interface ConsoleFile {
   bodies: ReadonlyMap<ContentEncoding, Buffer>
 }
 
-/** The files by their path below `/console/`. */
 export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>
 
-/**
- * Returns the files of a console build, or undefined if the folder has no index.html.
- * @param prefix the path of PUBLIC_URL, which a proxy strips; empty if PUBLIC_URL has no path
- */
+/** Returns the files of a build, or undefined without index.html. @param prefix the path of PUBLIC_URL, maybe empty */
 export async function readConsole(
   folder: string,
   prefix: string,

@@ -1,10 +1,7 @@
 /** Descriptions of operations in the OpenAPI document: effect, permitted callers and recorded actions. */
 import type { AnyOperation } from '../operation.ts'
 
-/**
- * Returns the description of an operation in Markdown.
- * @param events the actions that webhooks can subscribe to
- */
+/** Returns the description of an operation in Markdown. @param events the actions that webhooks can subscribe to */
 export function descriptionOf(op: AnyOperation, events: ReadonlySet<string>): string {
   return [op.description, callersOf(op), ...recordedBy(op, events)].join('\n\n')
 }

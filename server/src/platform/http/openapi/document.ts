@@ -39,13 +39,11 @@ const HEADERS: Json = {
 
 /** The content of the document that does not come from operations. */
 interface About {
-  /** The version of the service. */
   version: string
   /** The messages that the service sends to webhook receivers. */
   outgoing?: Outgoing | undefined
 }
 
-/** Builds the document of the operations. */
 export function openApiDocument(
   operations: readonly AnyOperation[],
   { version, outgoing }: About,

@@ -15,7 +15,6 @@ export interface Outgoing {
   tag: Tag
   /** The names of the message headers with their descriptions. */
   headers: Readonly<Record<string, string>>
-  /** The schema of the message body. It must have an `$id`. */
   body: TSchema
   events: readonly OutgoingEvent[]
 }

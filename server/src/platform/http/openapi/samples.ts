@@ -35,10 +35,8 @@ export function answerOf({ id, success: [, schema], example }: AnyOperation): un
 }
 
 /**
- * Returns an example of a schema. In order of preference, this is its declared example, its default, null if allowed,
- * or a value of its type. Omits optional fields without examples.
- * @param where names the schema in the error message
- * @throws Error for a text field without an example
+ * Returns an example of a schema: the declared one, the default, null if allowed, or a value of its type. Omits
+ * optional fields without examples. @throws Error for a text field without an example
  */
 export function sampleOf(schema: TSchema, where: string): unknown {
   const keywords = schema as Keywords

@@ -1,7 +1,6 @@
 /** Converts schemas into the form of the OpenAPI document: named schemas as references, without internal keywords. */
 import type { TSchema } from 'typebox'
 
-/** A JSON object of the document. */
 export type Json = Record<string, unknown>
 
 /** Internal schema keywords. They have no meaning for readers of the document. */
@@ -32,8 +31,7 @@ export function whatMustBeSent(schema: object): Fields {
 }
 
 /**
- * Returns the schema as the document shows it, and adds named schemas to `components`.
- * @param adapt changes each nested schema before it is shown
+ * Returns the schema as the document shows it, and adds named ones to `components`. @param adapt changes nested schemas
  */
 export function publish(
   schema: unknown,

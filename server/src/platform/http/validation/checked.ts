@@ -4,15 +4,12 @@ import { patternSentence } from '../../../lib/patterns.ts'
 
 type Json = Record<string, unknown>
 
-/**
- * Schema keywords that input schemas must not contain, because the limits would not apply to text or lists inside them.
- */
+/** Schema keywords that input schemas must not contain, because limits would not apply inside them. */
 const UNKNOWN = ['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties', 'prefixItems']
 
 /**
- * Adds limits to all levels of an input schema. Text must be storable. A list that is too long yields a single issue,
- * and its items are not read.
- * @throws Error at startup for a schema with unbounded cost, or for a pattern without an error message
+ * Adds limits to all levels of an input schema. A list that is too long yields a single issue, and its items are not
+ * read. @throws Error at startup for unbounded cost, or a pattern without an error message
  */
 export function checkedSchema(schema: Json): Json {
   const unknown = UNKNOWN.find((keyword) => keyword in schema)

@@ -11,9 +11,8 @@ const TRUE = new Set(['true', '1', 'yes', 'on', 't', 'y'])
 const FALSE = new Set(['false', '0', 'no', 'off', 'f', 'n'])
 
 /**
- * Converts each value whose text matches the type in the schema. Leaves other values as text, which the validator then
- * rejects. A repeated parameter becomes a list if the schema expects a list. Otherwise its last value is used. Changes
- * `input` in place.
+ * Converts values whose text matches the type, in place. Others stay text, which the validator rejects. A repeated
+ * parameter becomes a list if the schema expects one. Otherwise its last value is used.
  */
 export function coerceText(
   input: Record<string, unknown>,

@@ -117,10 +117,7 @@ function say(error: ErrorObject, part: RequestPart): Said {
   }
 }
 
-/**
- * Returns the issues of one part of a request, one per validator error. If a text cannot be stored, its other issues
- * are omitted.
- */
+/** Returns one issue per validator error. A text that cannot be stored has no other issues. */
 export function toIssues(errors: readonly ErrorObject[], part: RequestPart): ValidationIssue[] {
   const unstorable = new Set(
     errors.filter(isUnstorable).map((error) => locOf(error, part).join('/')),

@@ -7,8 +7,8 @@ import { withoutDirections, withoutQuotes } from '../../../lib/pasted.ts'
 import { inspect, isStorable } from '../../../lib/text.ts'
 
 /**
- * Maximum depth and size of a free-form object. The size is the length of its JSON with numbers in plain digits,
- * because each read returns the object in this form. PostgreSQL adds only a space after each comma and colon.
+ * Maximum depth and size of a free-form object. The size is that of its JSON with numbers in plain digits, which each
+ * read returns. PostgreSQL adds only a space after each comma and colon.
  */
 const FREE_FORM_DEPTH = 32
 const FREE_FORM_BYTES = 64 * 1024
@@ -30,10 +30,7 @@ export function isDateOrTime(text: string): boolean {
   return !Number.isNaN(Date.parse(text.replace(' ', 'T')))
 }
 
-/**
- * Creates a validator that reports every issue, fills in defaults and trims text. Tabs, which spreadsheets insert,
- * count as spaces.
- */
+/** Creates a validator that reports every issue, fills in defaults and trims text, also tabs from spreadsheets. */
 export function makeAjv(): Ajv {
   const ajv = new Ajv({
     allErrors: true,
@@ -61,8 +58,7 @@ export function makeAjv(): Ajv {
     keyword: 'eachOf',
     type: 'array',
     error: { message: 'the list must contain known values only, each at most once' },
-    // Reports a single issue for the whole list. With one issue per item, the response could be longer than the
-    // request.
+    // Reports one issue for the whole list. One per item could make the response longer than the request.
     validate: (words: string[], value: unknown[]) =>
       value.length <= words.length &&
       new Set(value).size === value.length &&

@@ -27,10 +27,7 @@ export interface Ground extends Owner {
 }
 
 interface Owner {
-  /**
-   * Runs `work` in a transaction while no node migrates.
-   * @throws Error if another repair is running on any node
-   */
+  /** Runs `work` in a transaction while no node migrates. @throws Error if another repair is running on any node */
   inTransaction<T>(work: (ask: AskSchema) => Promise<T>): Promise<T>
   /**
    * Runs `work` outside a transaction, for concurrent index builds.
