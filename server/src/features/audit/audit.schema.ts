@@ -1,4 +1,3 @@
-/** Request and response schemas for the audit log. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { patterned } from '../../lib/patterns.ts'
@@ -66,7 +65,6 @@ const UUID = patterned(
   'be a UUID, such as 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c',
 )
 
-/** The query parameters that filter entries, in the list and in exports. */
 export const FILTERS = {
   tenant_id: Type.Optional(described(Id, 'Only entries of this tenant. For superadmins.')),
   action: Type.Optional(

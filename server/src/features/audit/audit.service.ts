@@ -15,7 +15,6 @@ import * as store from './audit.store.ts'
 import type { ParsedFilters } from './filters.ts'
 import { addNames } from './names.store.ts'
 
-/** The parsed filters of a query, and the cursor at which the requested page starts. */
 interface ParsedQuery {
   filters: ParsedFilters
   from: Cursor | undefined
@@ -27,7 +26,6 @@ export interface Audit {
   readonly actions: AuditAction[]
 }
 
-/** Creates the service of the audit log. */
 export function auditService(db: Scopes): Audit {
   return {
     async list(caller, query, { filters, from }) {
@@ -41,8 +39,7 @@ export function auditService(db: Scopes): Audit {
           const stored = await store.listEntries(tx, asked, filters)
           return { ...stored, items: await addNames(tx, stored.items) }
         },
-        // No index contains one tenant's entries in the order of ids, so the best plan depends on how many entries
-        // match.
+        // No index has one tenant's entries in the order of ids, so the best plan depends on the number of matches.
         query.sort_by === 'id' ? 'filtered list' : listMode(query),
       )
       return toPage(asked, found)

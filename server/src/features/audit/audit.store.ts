@@ -81,7 +81,6 @@ export const findEntry = (tx: TenantTx, { id, created_at }: EntryKey) =>
     .where('id', '=', id)
     .executeTakeFirst()
 
-/** Returns whether the session is still active. */
 export async function isLive(tx: TenantTx, sessionId: string): Promise<boolean> {
   const live = tx.db.selectFrom('sessions').select('id').where('id', '=', sessionId)
   return (await live.where('ended_at', 'is', null).executeTakeFirst()) !== undefined
@@ -127,10 +126,7 @@ function narrowed<O>(
   return filtered
 }
 
-/**
- * Matches every entry. The index by resource starts with the action, so PostgreSQL uses it only with a condition on
- * actions.
- */
+/** Matches every entry. PostgreSQL uses the index by resource only with a condition on actions, its first column. */
 const ANY_ACTION = sql<boolean>`action = any(array(select action from journal_actions))`
 
 function isAnyOf(actions: readonly string[]) {
@@ -144,10 +140,7 @@ const OF_SESSIONS = (Object.keys(ACTIONS) as Action[]).filter(
   (action) => resourceTypeOf(action) === 'session',
 )
 
-/**
- * Matches the entries that a user caused, and the entries about the user's account and sessions. Sessions that have
- * been purged do not match.
- */
+/** Matches entries that a user caused or that concern the user's account and sessions, except purged sessions. */
 function isAbout(userId: number) {
   const id = sql`${String(userId)}::text`
   const sessions = sql`select id::text from sessions where user_id = ${userId}`

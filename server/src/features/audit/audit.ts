@@ -1,4 +1,3 @@
-/** Assembles the audit feature. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
 import { trackedJobs } from '../../platform/jobs/index.ts'

@@ -1,4 +1,3 @@
-/** Parses and validates the filters of the audit log. */
 import { isIP } from 'node:net'
 import type { Refuse } from '../../lib/problems.ts'
 import { type Span, spanOf } from '../../lib/span.ts'

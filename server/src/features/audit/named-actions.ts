@@ -14,17 +14,13 @@ const GROUPS = ACTION_GROUPS.map((group) => `${group}.*`)
 /** The maximum number of actions and groups in a filter. There are fewer groups than this, so no filter needs more. */
 const MAX_NAMES = 50
 
-/** The query parameters that select actions. */
 interface ActionFilter {
   /** Actions and groups. Each value may contain several of them, separated by commas. */
   action?: readonly string[]
   group?: readonly ActionGroup[]
 }
 
-/**
- * Returns the actions that match any of the given names and groups. Returns undefined if the query filters by neither.
- * Calls `refuse` for each unknown name.
- */
+/** Returns the actions of the names and groups; undefined without a filter. Calls `refuse` for each unknown name. */
 export function namedActions(
   { action, group }: ActionFilter,
   refuse: Refuse,

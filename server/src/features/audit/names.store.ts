@@ -5,10 +5,7 @@ import type { AuditEntry, StoredEntry } from './audit.schema.ts'
 
 const MAX_ID = BigInt(Number.MAX_SAFE_INTEGER)
 
-/**
- * The queries for the names of each resource type. There is no query for patients, because the log shows only their
- * ids.
- */
+/** The queries for names by resource type. Patients have none, because the log shows only their ids. */
 const QUERIES = {
   user: (ids, tx) => sql`select 'user', id::text, full_name from users
     where id = any(${ids}::bigint[]) and ${ofScope(tx, 'tenant_id')}`,
@@ -29,10 +26,7 @@ const QUERIES = {
 
 type NamedType = keyof typeof QUERIES
 
-/**
- * Adds the names of users and resources to the entries, with a single query. Runs no query if no entry refers to a
- * named resource.
- */
+/** Adds the names of users and resources to the entries, with at most one query. */
 export async function addNames(
   tx: TenantTx,
   entries: readonly StoredEntry[],
@@ -46,7 +40,6 @@ export async function addNames(
   }))
 }
 
-/** Returns the ids that the entries refer to, grouped by resource type. */
 function mentionedIn(entries: readonly StoredEntry[]): Map<NamedType, Set<string>> {
   const mentioned = new Map<NamedType, Set<string>>()
   const add = (type: string, id: string | null) => {

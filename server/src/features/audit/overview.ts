@@ -1,4 +1,3 @@
-/** The overview's figures about sign-ins, refusals and changes. */
 import Type from 'typebox'
 import { Hourly, perHour, total } from '../../lib/hours.ts'
 import { type OverviewParts, overviewPart } from '../../platform/feature/feature.ts'

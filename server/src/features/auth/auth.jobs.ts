@@ -21,7 +21,6 @@ export function purgeSignIn({ db, jobs }: { db: Scopes; jobs: Jobs }): void {
   )
 }
 
-/** Deletes expired rows of the auth tables. Exported for unit tests. */
 export const purgeAccounts = (db: Scopes, clock: Clock, signal: AbortSignal): Promise<void> =>
   purgeOutdated({ db, clock }, OUTDATED_ACCOUNT_ROWS, signal)
 

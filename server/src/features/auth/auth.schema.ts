@@ -23,7 +23,6 @@ export const message = (detail: string, email_verified: boolean | null = null): 
   email_verified,
 })
 
-/** The request body of a sign-in. */
 export const Credentials = Type.Object({
   email: Email,
   password: Password,

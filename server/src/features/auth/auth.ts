@@ -66,10 +66,7 @@ type Core = Needs<
   | 'WRITE_RATE_LIMIT_PER_MINUTE'
 >
 
-/**
- * The maximum number of token rotations per minute for one session on one node. Clients rarely refresh more than once
- * per lifetime of an access token, which is 15 minutes.
- */
+/** Token rotations per minute for one session on a node. Clients rarely refresh more than once in 15 minutes. */
 const ROTATIONS_PER_MINUTE = 60
 
 const rotationsWithin = (limit: number) => createRateLimiter(Math.min(limit, ROTATIONS_PER_MINUTE))
@@ -106,7 +103,6 @@ export interface Auth extends Feature {
   > & { notifyApplicant: NotifyApplicant }
 }
 
-/** Parts of other features that the auth feature must not import itself. */
 export interface AuthDeps {
   disownChat: Disown
   /** The sign-in data of the demo; null if this service has no demo. */
@@ -195,7 +191,6 @@ const capabilitiesOf = ({ isConfigured }: Mailer) => ({
   totp_available: true,
 })
 
-/** Replaces the signing key when it is older than `maxAgeMs`. */
 const keyRotation = (keys: SigningKeys, maxAgeMs: number): Upkeep => ({
   what: 'signing key rotation',
   everyMs: HOUR,

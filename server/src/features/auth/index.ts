@@ -1,4 +1,3 @@
-/** Public exports of the auth feature for the composition root. */
 export { openAuth } from './auth.ts'
 export { SECOND_FACTORS } from './second-factor/second-factor.service.ts'
 export { requireSignedIn } from './sessions/ending.ts'

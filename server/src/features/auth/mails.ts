@@ -1,4 +1,3 @@
-/** The texts of mails about accounts. */
 import { type MailContent, renderMail } from '../../platform/mail/index.ts'
 
 /** The content of a mail with a link. The name is null if someone other than the owner may have entered it. */
@@ -8,10 +7,7 @@ interface LinkMail {
   url: string
 }
 
-/**
- * Asks the owner of an address to confirm it. Omits the name from the registration, because anyone can register any
- * address with any text as the name.
- */
+/** Asks the owner to confirm an address. Omits the name, because anyone can register any address and name. */
 export function verificationMail({ clinic, url }: LinkMail): MailContent {
   return renderMail({
     subject: 'Confirm your e-mail address',
@@ -24,9 +20,7 @@ export function verificationMail({ clinic, url }: LinkMail): MailContent {
   })
 }
 
-/**
- * Invites a user. Names only the clinic, because the administrator may have entered a stranger's address by mistake.
- */
+/** Invites a user. Names only the clinic, because the administrator may have mistyped the address. */
 export function invitationMail({ clinic, url }: LinkMail): MailContent {
   return renderMail({
     subject: `Your account at ${clinic}`,
@@ -88,10 +82,7 @@ interface Notice {
   at: number
 }
 
-/**
- * Returns a notice about a change of the account. Contains no link, so that users do not get used to following links in
- * such mails.
- */
+/** Returns a notice about a change of the account. Omits links, so that users do not get used to following them. */
 export function noticeMail({ news, name, clinic, at }: Notice): MailContent {
   const { subject, what, after } = wordsOf(news)
   const when = new Date(at).toISOString().slice(0, 16).replace('T', ' at ')

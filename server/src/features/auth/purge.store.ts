@@ -1,6 +1,4 @@
-/**
- * Lists the outdated rows of the auth tables that a job deletes: sessions, tokens, signing keys and failure counters.
- */
+/** Lists the outdated rows that a job deletes: sessions, tokens, signing keys and failure counters. */
 import { sql } from 'kysely'
 import { DAY } from '../../lib/clock.ts'
 import type { OutdatedRows } from '../../platform/feature/outdated.ts'
@@ -8,10 +6,7 @@ import { OUTDATED_THROTTLES } from '../../platform/throttle/index.ts'
 import './sessions/sessions.table.ts'
 import './recovery/account-tokens.table.ts'
 
-/**
- * How long ended sessions are stored. Ended sessions show from which networks a user is known, and help to investigate
- * misuse.
- */
+/** How long ended sessions are kept. They show a user's known networks and help to investigate misuse. */
 const SESSIONS_KEPT = 30 * DAY
 
 const expired = (table: string): OutdatedRows => ({

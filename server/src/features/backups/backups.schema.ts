@@ -1,4 +1,3 @@
-/** The request and response schemas of the backup API. */
 import Type, { type Static } from 'typebox'
 import { Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { BACKUP_REASONS, BACKUP_STATUSES, JOB_KINDS } from './backups.table.ts'

@@ -59,9 +59,8 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
 
   return {
     /**
-     * Queues the creation of a backup.
-     * @throws Problem 403 if the caller may not create this backup, 404 for an unknown tenant, 409 while another backup
-     * is being created
+     * Queues a backup.
+     * @throws Problem 403 if it is not allowed, 404 for an unknown tenant, 409 while one is created
      */
     async create(caller: Admin, order: BackupOrder) {
       const { type, tenant_id } = subjectOf(caller, order)
@@ -123,10 +122,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       }
     },
 
-    /**
-     * Deletes a backup and its file.
-     * @throws Problem 404 if the backup is unknown, 409 while a job or a reader uses it or the store has locked it
-     */
+    /** Deletes a backup. @throws Problem 404 if it is unknown, 409 while it is used or locked by the store */
     async remove(caller: Admin, id: string): Promise<Backup> {
       const backup = await find(caller, id)
       await forCaller(db, caller, async (tx) => {

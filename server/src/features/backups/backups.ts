@@ -1,5 +1,3 @@
-/** Assembles the backups feature. */
-
 import { resolve } from 'node:path'
 import type { Needs } from '../../core.ts'
 import type { RootSealed, SealedTable } from '../../platform/crypto/index.ts'
@@ -52,13 +50,11 @@ type Core = Needs<
 
 /** The declarations that backups need from the other features. */
 export interface BackedUp {
-  /** Maps each table to its restore rule. */
   tables: RestoreRules
   /** The restore rules for columns of tables that a restore replaces or merges. */
   columns: RestoreColumns
   /** The steps that features run during a restore in place. */
   steps: readonly RestoreSteps[]
-  /** The tables with encrypted columns. */
   sealed: readonly SealedTable[]
   /** The values that are encrypted directly with the root key. */
   rootSealed: readonly RootSealed[]

@@ -28,7 +28,6 @@ export interface BackupHealthDeps {
 
 /** The newest verified full backup, and whether the next one is late according to the schedule. */
 export interface BackupFreshness extends VerifiedBackup {
-  /** True if a backup schedule is configured. */
   is_scheduled: boolean
   /** True if two intervals of the schedule have passed since the newest verified backup. */
   is_late: boolean
@@ -121,10 +120,7 @@ export function watchBackups({
   }
 }
 
-/**
- * Returns when a backup is two intervals old. Computes this from the schedule, because its intervals may differ in
- * length.
- */
+/** Returns when a backup is two intervals old, from the schedule, because its intervals may differ in length. */
 export function lapse(cron: Cron, takenAt: number): number {
   const late = takenAt - cron.before(takenAt + 1)
   return cron.after(cron.after(takenAt)) + late

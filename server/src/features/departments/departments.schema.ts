@@ -1,4 +1,3 @@
-/** Request and response schemas for departments. */
 import Type, { type Static } from 'typebox'
 import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'

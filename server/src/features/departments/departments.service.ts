@@ -40,16 +40,10 @@ import {
 } from './departments.schema.ts'
 import * as store from './departments.store.ts'
 
-/**
- * Returns whether a user may be the head of a department. The users feature passes this function in, because it imports
- * the departments feature.
- */
+/** Returns whether a user may be head. The users feature passes this in, because it imports departments. */
 export type MayHead = (tx: TenantTx, tenantId: number, userId: number) => Promise<boolean>
 
-/**
- * The fields of a command on a department that are checked against other data. `dept_id` is absent for a new
- * department.
- */
+/** The fields of a command that are checked against other data. `dept_id` is absent for a new department. */
 export interface DepartmentReferences {
   dept_id?: number
   tenant_id?: number
@@ -91,10 +85,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
     if (kind === null || kind === 'tenant' || kind === 'department') publicLists.forget()
   })
 
-  /**
-   * Lists the departments of a tenant. Returns undefined if the tenant is unknown, inactive or hidden from the public
-   * list.
-   */
+  /** Lists a tenant's departments; undefined if the tenant is unknown, inactive or not publicly listed. */
   async function findPublic(subdomain: string): Promise<PublicDepartment[] | undefined> {
     const tenant = await db.acrossTenants((tx) => findAskedTenant(tx, { subdomain }), 'read')
     if (!tenant?.is_active || tenant.is_platform || tenant.settings.listed === false)
@@ -115,10 +106,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
     if (issue) throw invalidValue(HEAD, issue)
   }
 
-  /**
-   * Locks a department. Checks the session and the tenant again afterwards, because they may have ended during the wait
-   * for the lock.
-   */
+  /** Locks a department, then checks the session and the tenant, which may have ended during the wait. */
   async function locked(tx: TenantTx, caller: Admin, id: number): Promise<DepartmentRow> {
     const [found] = await Promise.all([store.lockDepartment(tx, id), requireSignedIn(tx, caller)])
     const department = orNotFound(found, 'department')
@@ -138,8 +126,7 @@ export function departmentsService(deps: DepartmentsDeps): Departments {
           dept_id === undefined
             ? (tenant_id ?? caller.tenant_id)
             : (await store.findDepartment(tx, dept_id))?.tenant_id
-        // Checks the head only in the caller's own tenant. For an unknown or another tenant, the response must reveal
-        // nothing.
+        // Checks the head only in the caller's tenant. The response must reveal nothing about other tenants.
         if (tenantId && (await findTenant(tx, tenantId)))
           refuse(HEAD, await headIssue(tx, tenantId, head_doctor_id))
       }),

@@ -1,4 +1,3 @@
-/** SQL queries for departments. */
 import { sql } from 'kysely'
 import { MINUTE, SECOND } from '../../lib/clock.ts'
 import { nameKey } from '../../lib/fold.ts'
@@ -76,19 +75,13 @@ export function findDepartment(tx: TenantTx, id: number): Promise<DepartmentRow 
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/**
- * Finds a department like `findDepartment`, and locks the row until the transaction ends. Sends the query without
- * waiting for earlier queries.
- */
+/** Finds a department and locks its row. Sends the query without waiting for earlier queries. */
 export async function lockDepartment(tx: TenantTx, id: number): Promise<DepartmentRow | undefined> {
   const department = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
   return (await tx.sendFor<DepartmentRow>(department.compile()).rows)[0]
 }
 
-/**
- * Returns the columns derived from a new name. A new name must be unique in the tenant, even if the old name was a
- * duplicate.
- */
+/** Returns the columns derived from a new name, which must be unique even if the old name was a duplicate. */
 const keysOf = (name: string) => ({ name_key: nameKey(name), is_folded: true, is_double: false })
 
 export function insertDepartment(
@@ -102,10 +95,7 @@ export function insertDepartment(
     .executeTakeFirstOrThrow()
 }
 
-/**
- * Stores the folded names of departments. Marks a department as a duplicate if its folded name equals that of another
- * department of the tenant.
- */
+/** Stores folded names. Marks a department as a duplicate if another one of the tenant has the same folded name. */
 export async function saveDepartmentNameKeys(
   tx: TenantTx,
   rows: readonly { id: number; tenant_id: number; key: string }[],

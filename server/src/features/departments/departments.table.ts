@@ -8,10 +8,7 @@ export interface DepartmentsTable {
   name: string
   head_doctor_id: number | null
   created_at: Generated<string>
-  /**
-   * The folded name, followed by the original name (`nameKey`). `is_folded` is true if this release's folding rules
-   * apply.
-   */
+  /** The folded name, then the original (`nameKey`). `is_folded` is true if this release's folding rules apply. */
   name_key: string
   is_folded: Generated<boolean>
   /** True for a department of an earlier release that has the same folded name as another department of the tenant. */

@@ -7,8 +7,7 @@ import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
 
 /**
- * A department whose head is not eligible. `role` and `is_active` are null if the head does not exist or belongs to
- * another tenant. The data of other tenants must stay hidden.
+ * A department with an ineligible head. `role` and `is_active` are null if the head is missing or of another tenant.
  */
 interface Unfit {
   department_id: number
@@ -19,10 +18,7 @@ interface Unfit {
   is_own: boolean
 }
 
-/**
- * Finds departments whose head is not eligible. The users feature passes this function in, because it imports the
- * departments feature.
- */
+/** Finds departments with ineligible heads. The users feature passes this in, because it imports departments. */
 export type FindUnfitHeads = (
   tx: TenantTx,
   which: { after: number; limit: number } | { ids: readonly number[] },

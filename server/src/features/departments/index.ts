@@ -1,5 +1,3 @@
-/** Public exports of the departments feature for other features and the composition root. */
-
 export { findDepartment, insertDepartment } from './departments.store.ts'
 export { openDepartments } from './departments.ts'
 export { leaveHeadless } from './head-leaves.ts'

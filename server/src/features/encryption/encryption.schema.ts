@@ -1,4 +1,3 @@
-/** The request and response schemas of the key rotation API. */
 import Type, { type Static } from 'typebox'
 import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 

@@ -11,8 +11,8 @@ import * as store from './rotations.store.ts'
 
 export interface Encryption {
   /**
-   * Starts a key rotation. Without a key, resumes the latest rotation if it failed.
-   * @throws Problem 409 if a rotation is running or the key is already in use
+   * Starts a rotation; without a key, resumes a failed one.
+   * @throws Problem 409 if one is running or the key is in use
    */
   rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
   status(): Promise<RotationStatus>
@@ -50,10 +50,7 @@ export function encryptionService(deps: {
     return store.insertRotation(tx, { keyId: key_id, total, actor: ordererOf(by) })
   }
 
-  /**
-   * Returns the transaction for which the rotation waits. Returns null if there is none, or if there is still data to
-   * re-encrypt.
-   */
+  /** Returns the transaction for which the rotation waits; null if there is none or data is left to re-encrypt. */
   async function waitsFor(tx: TenantTx): Promise<RotationStatus['waits_for']> {
     const running = await store.findObservedRotation(tx)
     const tables = sealed.map(({ table }) => table)

@@ -1,4 +1,3 @@
-/** Assembles the key rotation feature. */
 import type { Needs } from '../../core.ts'
 import { keyRotation, type SealedTable } from '../../platform/crypto/index.ts'
 import type { Feature } from '../../platform/feature/feature.ts'

@@ -28,17 +28,11 @@ export interface End {
   waitsFor(rotation: rotations.Running): Promise<WaitingFor | undefined>
   /** Logs the oldest transaction for which the rotation waits. Logs each such transaction once. */
   logWaiting(waiting: WaitingFor): void
-  /**
-   * Ends the rotation if no rows except the `failed` ones still use old keys. Returns false if the rotation cannot end
-   * yet.
-   */
+  /** Ends the rotation if only `failed` rows still use old keys. Returns false if it cannot end yet. */
   end(failed: number, control: EndingControl): Promise<boolean>
 }
 
-/**
- * The open transactions that may still write with the old keys. `name` identifies them, and changes when one of them
- * ends.
- */
+/** Open transactions that may still write with the old keys. `name` changes when one of them ends. */
 export interface WaitingFor {
   name: string
   oldest: rotations.OpenTransaction | null

@@ -1,7 +1,4 @@
-/**
- * Runs tasks that overlap. The next task can start as soon as the current one reports where the next task must
- * continue.
- */
+/** Runs overlapping tasks. The next starts as soon as the current one reports where it must continue. */
 
 export interface Pipeline {
   /**

@@ -1,7 +1,4 @@
-/**
- * Re-encrypts a batch of rows in one transaction. A row that cannot be re-encrypted keeps its old key and is reported.
- * The other rows of the batch are re-encrypted.
- */
+/** Re-encrypts a batch of rows in one transaction. Reports rows that fail, which keep their old key. */
 import { type Breathe, slices } from '../../lib/slices.ts'
 import {
   type KeyRing,
@@ -94,10 +91,7 @@ async function write(tx: TenantTx, keys: TenantKeys, batch: Batch, rows: SealedR
   rotations.addDone(tx, rotationId, opened.length)
 }
 
-/**
- * Decrypts rows and encrypts them with the current key. Returns the values by column, in the order of the `opened`
- * rows.
- */
+/** Re-encrypts rows with the current key. Returns the values by column, in the order of the `opened` rows. */
 async function reseal(
   keys: TenantKeys,
   { table, onFailed }: Batch,

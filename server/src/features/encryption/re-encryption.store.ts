@@ -12,10 +12,7 @@ export interface OldKey {
 export type RowId = string | number
 export type Position = RowId | null
 
-/**
- * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the id that is bound to the encrypted
- * values.
- */
+/** The encrypted columns of a row, by name. `$row` is the id that is bound to the encrypted values. */
 export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
   readonly $id: RowId
   readonly $row: RowId
@@ -61,10 +58,7 @@ export async function lockRows(
   return rows
 }
 
-/**
- * Sends the statement that writes the encrypted values. Does not wait for its result, which the commit does.
- * @param values the values by column, each in the order of `ids`
- */
+/** Sends the statement that writes the values, without waiting. @param values by column, in the order of `ids` */
 export function writeReencrypted(
   tx: TenantTx,
   { table, id, columns }: SealedTable,

@@ -16,16 +16,11 @@ import { findRunningRotation, type Running } from './rotations.store.ts'
 
 /** The number of rows in a batch. Batches of large rows contain fewer. */
 const ROWS = 50
-/**
- * The number of batches that an idle service processes at a time: one is written while the next is read and encrypted.
- */
+/** The batches that an idle service processes at a time: one is written while the next is encrypted. */
 const LANES = 2
 /** The approximate size limit of a batch. Writing more at a time would block the event loop. */
 const BYTES = 256 * 1024
-/**
- * Limits for the pauses of re-encryption. They are stricter than those of a backup, because a batch locks rows that
- * requests may need.
- */
+/** Limits for pauses, stricter than those of a backup, because a batch locks rows that requests may need. */
 const PACER_LIMITS = { perTransaction: 6, max: 8, idle: 0.3 }
 const POLL_MS = 5_000
 /** How long to wait before polling again for rows that other transactions have locked. */
@@ -48,8 +43,7 @@ export function startSweep(deps: SweepDeps): Background {
     const rotation = await db.acrossTenants(findRunningRotation)
     if (!rotation) return false
     const waiting = await waitsFor(rotation)
-    // A pass would read only dead rows, because only the awaited transactions can still add rows with old keys and none
-    // has ended since.
+    // A pass would find only dead rows: the awaited transactions can still add old keys, but none has ended since.
     if (waiting && waiting.name === settled) return AGAIN_MS
     const pass = failures.passOf(rotation)
     const pacer = openPacer(db, PACER_LIMITS)

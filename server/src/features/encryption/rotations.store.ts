@@ -1,4 +1,3 @@
-/** The SQL for key rotations. */
 import { type RawBuilder, sql } from 'kysely'
 import type { SealedTable } from '../../platform/crypto/index.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
@@ -99,9 +98,7 @@ export interface Running {
   seen_at: string
 }
 
-/**
- * Returns the running rotation, if any. The first call during a rotation also records the current time as `seen_at`.
- */
+/** Returns the running rotation, if any. The first call also records the current time as `seen_at`. */
 export async function findRunningRotation(tx: TenantTx): Promise<Running | undefined> {
   const { rows } = await sql<Running>`
     update encryption_rotations set seen_at = coalesce(seen_at, now())

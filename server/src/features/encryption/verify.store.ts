@@ -17,10 +17,7 @@ export interface WholeRow extends Record<string, unknown> {
   /** The id of the row, which is bound to the encrypted values. */
   $row: string | number
   $tenant: number
-  /**
-   * The id of the data key that the row uses. Null if the key is missing. The key is read in the same statement as the
-   * row.
-   */
+  /** The data key of the row; null if it is missing. Read in the same statement as the row. */
   $key: number | null
   $wrapped: Buffer
   $kek: number

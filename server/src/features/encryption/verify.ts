@@ -92,10 +92,7 @@ function resultOf(table: string, { rows, values, faults, byKey }: Found): Verifi
   return { table, rows, values, failed, unreadable: [...faults, ...lost] }
 }
 
-/**
- * Returns a function that decrypts the data key of a row, once for each key. If the key cannot be decrypted, the
- * function returns a description of the key.
- */
+/** Returns a function that decrypts each row's data key once. If that fails, it returns a description of the key. */
 function openedOnce(sealer: Sealer): (row: store.WholeRow) => DataKey | string {
   const keys = new Map<number | null, DataKey | string>()
   return ({ $key, $tenant, $wrapped, $kek, $wrapped_kek }) => {

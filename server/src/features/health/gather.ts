@@ -19,10 +19,7 @@ export function gatherInTime<T>(
   return gathered
 }
 
-/**
- * Merges the parts like `gatherInTime`, and checks them against a list of names.
- * @throws Error if a name is duplicate, missing or not on the list
- */
+/** Merges like `gatherInTime`. @throws Error if a name is duplicate, missing or not on the list */
 export function gatherAll<T, Name extends string>(
   what: string,
   features: readonly Feature[],

@@ -1,4 +1,3 @@
-/** Response schemas for health and capabilities. */
 import Type, { type Static } from 'typebox'
 import { Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 

@@ -1,4 +1,3 @@
-/** The SQL query for the health report. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 

@@ -11,10 +11,7 @@ import { overviewService } from './overview/overview.service.ts'
 
 type Core = Needs<'db' | 'version' | 'checks' | 'clock' | 'log', 'DATABASE_URL' | 'TENANT_MODE'>
 
-/**
- * Assembles the health feature.
- * @throws Error if a name that the schemas require is missing, or if two features report the same name
- */
+/** Assembles the feature. @throws Error if a name that the schemas require is missing or duplicate */
 export function openHealth(
   { db, version, checks, clock, log, config }: Core,
   features: readonly Feature[],

@@ -1,2 +1,1 @@
-/** Public exports of the health feature for the composition root. */
 export { openHealth } from './health.ts'

@@ -1,2 +1,1 @@
-/** Long jobs, for the composition root. */
 export { openJobList } from './job-list.ts'

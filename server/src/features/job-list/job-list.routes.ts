@@ -1,4 +1,3 @@
-/** The `/api/admin/jobs` routes. */
 import { pageStartOf } from '../../lib/page.ts'
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'

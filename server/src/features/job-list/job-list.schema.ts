@@ -1,4 +1,3 @@
-/** The request and response schemas of long jobs. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { described, Id, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'

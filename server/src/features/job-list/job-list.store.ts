@@ -26,10 +26,7 @@ const COLUMNS = [
   'can_cancel',
 ] as const satisfies (keyof LongJobRow)[]
 
-/**
- * Selects the jobs of the sources that the transaction may see. A transaction across tenants also sees the jobs of the
- * installation.
- */
+/** Selects the jobs that the transaction may see; across tenants also the jobs of the installation. */
 function allOf(scope: Scoped, sources: readonly JobSource[]) {
   const isReadable = (source: JobSource) => scope.tenantId === null || !source.isOfInstallation
   const union = sql.join(

@@ -1,4 +1,3 @@
-/** The `/api/admin/audit/export` route. */
 import { auditors } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { parseFilters } from '../filters.ts'

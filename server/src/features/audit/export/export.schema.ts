@@ -1,4 +1,3 @@
-/** Request schemas for exports of the audit log. */
 import Type, { type Static } from 'typebox'
 import { OneOf } from '../../../lib/shapes.ts'
 import { TextFileOf } from '../../../platform/http/index.ts'

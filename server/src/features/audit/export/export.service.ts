@@ -1,7 +1,4 @@
-/**
- * Exports the audit log as a stream. Reads each page in its own transaction, so that a slow client never holds a
- * database connection or a snapshot. Only one page is in memory at a time.
- */
+/** Streams the audit log. Each page has its own transaction, so a slow client never holds a connection or snapshot. */
 import { isoAt } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import { type Auditor, requireOwnTenant } from '../../../platform/access/index.ts'
@@ -33,10 +30,7 @@ import type { ExportQuery } from './export.schema.ts'
 import { FORMATS } from './formats.ts'
 import { exportSlots } from './slots.ts'
 
-/**
- * The number of entries per page. It is large enough to reduce the overhead of transactions, and small enough to stay
- * far below the time limit of a statement.
- */
+/** Entries per page: few transactions, but far below the time limit of a statement. */
 const PAGE_SIZE = 500
 
 export interface AuditExports {
@@ -50,23 +44,16 @@ interface ExportedFile {
   open(): AsyncGenerator<Buffer, void, undefined>
 }
 
-/**
- * How long an export waits for the replica to catch up, in milliseconds. The wait happens before the first byte is
- * sent.
- */
+/** How long an export waits for the replica before sending the first byte, in milliseconds. */
 const REPLAYED_WITHIN_MS = 2_000
 
-/**
- * Describes the entry about the start of the export. The replica must contain it before the export can read from the
- * replica.
- */
+/** Describes the entry about the start of the export. An export reads from the replica only after it has this entry. */
 const beginningAt = (start: store.EntryKey) => ({
   name: 'audit export',
   waitMs: REPLAYED_WITHIN_MS,
   readBeginning: (tx: TenantTx) => store.findEntry(tx, start),
 })
 
-/** The caller, the filters and the scope of an export. */
 interface Export {
   caller: Auditor
   query: ExportQuery
@@ -84,16 +71,11 @@ export interface ExportDeps extends TrackedJobDeps {
   replica: Replica | undefined
 }
 
-/** Creates the service of exports. */
 export function auditExports(deps: ExportDeps): AuditExports {
   const { db, log, replica } = deps
   const takeSlot = exportSlots()
 
-  /**
-   * Writes a journal entry about the export. Fails at the start of an export if the session has ended. The end is
-   * always journaled.
-   * @returns the key of the journal entry
-   */
+  /** Journals the export and returns the entry's key. Only the entry of the start fails if the session has ended. */
   function journal(
     { caller, query: { format, ...filters }, scope }: Export,
     state: ExportState,
@@ -110,10 +92,7 @@ export function auditExports(deps: ExportDeps): AuditExports {
     )
   }
 
-  /**
-   * Reads a page of entries that are older than `before`, latest first.
-   * @throws Problem 401 if the session has ended
-   */
+  /** Reads a page of entries older than `before`, latest first. @throws Problem 401 if the session has ended */
   async function readPage(
     { caller, query, filters, scope }: Export,
     reader: LongReader,
@@ -127,9 +106,7 @@ export function auditExports(deps: ExportDeps): AuditExports {
     })
   }
 
-  /**
-   * Streams an export. Journals its start before sending the first byte, so that there is an entry for every export.
-   */
+  /** Streams an export. Journals the start before sending the first byte, so that every export has an entry. */
   async function* stream(exported: Export): AsyncGenerator<Buffer, void, undefined> {
     const { caller } = exported
     const release = takeSlot(caller.user_id)
@@ -183,8 +160,7 @@ export function auditExports(deps: ExportDeps): AuditExports {
       if (!isComplete)
         await canFail(journal(exported, 'aborted', entries), 'recording of an aborted export', log)
     }
-    // Aborts the stream if this write fails. Every export that the client has received completely therefore has an
-    // entry.
+    // Aborts the stream if this write fails, so that every export that a client received completely has an entry.
     await journal(exported, 'completed', entries)
   }
 

@@ -1,13 +1,10 @@
-/** The file formats for exports of the audit log. */
 import { AuditEntry } from '../audit.schema.ts'
 import { csvLine } from './csv.ts'
 
-/** A file format for exports. */
 interface ExportFormat {
   contentType: string
   /** The text before the first entry, such as a header line. */
   head: string
-  /** Returns the line for one entry. */
   lineOf(entry: AuditEntry): string
 }
 

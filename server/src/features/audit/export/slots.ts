@@ -4,13 +4,9 @@ import { Problem } from '../../../lib/problems.ts'
 const MAX_AT_ONCE = 2
 const RETRY_SECONDS = 10
 
-/**
- * Reserves an export slot for the user. Returns the function that releases the slot.
- * @throws Problem 429 if all slots of the user are in use
- */
+/** Reserves an export slot and returns the function that releases it. @throws Problem 429 if no slot is free */
 export type TakeSlot = (userId: number) => () => void
 
-/** Creates the export slots of all users. */
 export function exportSlots(): TakeSlot {
   const taken = new Map<number, number>()
   return (userId) => {

@@ -1,4 +1,3 @@
-/** SQL queries that find accounts for a sign-in. */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Role } from '../../../lib/roles.ts'
 import { type Database, statement, type TenantTx } from '../../../platform/db/index.ts'
@@ -6,7 +5,6 @@ import { type Tallied, tallyOf } from '../../../platform/throttle/index.ts'
 import { type AskedTenant, isAskedFor } from '../../tenants/index.ts'
 import '../sessions/sessions.table.ts'
 
-/** An account with the data that sign-in needs to decide whether to admit the user. */
 export interface Account {
   id: number
   tenant_id: number
@@ -56,7 +54,6 @@ function accounts(db: Kysely<Database>) {
 /** The maximum number of accounts that a sign-in without a tenant tries. */
 export const MAX_CANDIDATES = 3
 
-/** An account that a sign-in request may refer to. */
 export type Candidate = Account & {
   /** True if the user recently used a session that was started from the caller's network. */
   is_known: boolean
@@ -65,12 +62,9 @@ export type Candidate = Account & {
 }
 
 /**
- * Finds the accounts with an e-mail address, in the order in which sign-in tries them. Accounts that may sign in come
- * first, then confirmed addresses, then accounts created by an administrator. Real clinics come before demos, and older
- * accounts before newer ones. With this order, a stranger who later creates an account with the same address cannot
- * displace the owner's account.
- * @param email folded (`lib/email.ts`)
- * @param tenant the requested tenant; undefined for all tenants
+ * Finds the accounts with a folded e-mail address (`lib/email.ts`), in the order in which sign-in tries them: accounts
+ * that may sign in, confirmed addresses, accounts created by an administrator, real clinics, older accounts. A stranger
+ * who creates an account with the same address later cannot displace the owner's account.
  */
 function named(
   db: Kysely<Database>,
@@ -88,11 +82,7 @@ function named(
   return tenant ? all.where(isAskedFor(tenant)) : all
 }
 
-/**
- * Finds the accounts with this address. `confirmed` selects accounts with a confirmed address, or accounts with a
- * password and an unconfirmed address.
- * @param email folded (`lib/email.ts`)
- */
+/** Finds the accounts with this folded address: confirmed ones, or unconfirmed ones with a password. */
 export function findAccounts(
   tx: TenantTx,
   email: string,
@@ -111,12 +101,8 @@ export function findAccounts(
 interface Asking {
   email: string
   subdomain: string
-  /** The network of the caller's IP address. */
   network: string
-  /**
-   * A point in time (ISO 8601). An account is known at the network if a session that started there was used after this
-   * time.
-   */
+  /** ISO 8601. A user who used a session from this network after this time is known there. */
   since: string
   now: string
   /** The key prefix of the failure counters for known accounts at this network. The account id follows the prefix. */
@@ -141,10 +127,7 @@ const asking = (tenant: 'named' | 'only' | 'any') =>
   })
 const askingBy = { named: asking('named'), only: asking('only'), any: asking('any') }
 
-/**
- * Finds accounts by address, with the data that sign-in needs about the caller's network. Sends the query without
- * waiting for earlier queries of the transaction.
- */
+/** Finds accounts by address, with the network's counters. Sends the query without waiting for earlier queries. */
 export function findCandidates(
   tx: TenantTx,
   tenant: AskedTenant | undefined,
@@ -170,10 +153,7 @@ export const findAccount = (tx: TenantTx, user: AccountKey): Promise<Account | u
 export const lockAccount = (tx: TenantTx, user: AccountKey): Promise<Account | undefined> =>
   accountOf(tx, user).forUpdate('users').executeTakeFirst()
 
-/**
- * Makes the commit return before it is written to disk, so that its duration reveals nothing. A crash may lose the
- * commit.
- */
+/** Makes the commit return before the write to disk, so that its duration reveals nothing. A crash may lose it. */
 export async function commitUnwaited(tx: TenantTx): Promise<void> {
   await sql`set local synchronous_commit to off`.execute(tx.db)
 }

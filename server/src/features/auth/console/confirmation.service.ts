@@ -1,7 +1,4 @@
-/**
- * Confirms a console session: the user enters the password again before an act that cannot be undone. The confirmation
- * is read from the database for each such act, so every node sees it at once.
- */
+/** Confirms a console session with the password before an act that cannot be undone. All nodes see it at once. */
 import { type Clock, isoAt, MINUTE } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller } from '../../../platform/access/index.ts'
@@ -28,9 +25,9 @@ export interface ConfirmationDeps {
 
 export interface Confirmations {
   /**
-   * Marks the caller's console session as confirmed.
+   * Confirms the caller's console session.
    * @throws Problem 403 for a wrong password or code, 401 `totp_required` for a missing code, 409 for a session that is
-   *   not one of the console, 429 after too many attempts
+   * not of the console, 429 after too many attempts
    */
   confirm(caller: Caller, request: ConfirmationRequest): Promise<Confirmation>
   /** Accepts confirmed sessions, and all sessions that are not of the console. @throws Problem 403 otherwise */

@@ -1,4 +1,3 @@
-/** The `/api/console/*` routes for the console's session and for the data of its sign-in page. */
 import Type from 'typebox'
 import { anyone, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'

@@ -1,4 +1,3 @@
-/** Request and response schemas for the confirmation of a console session. */
 import Type, { type Static } from 'typebox'
 import { Nullable, Timestamp } from '../../../lib/shapes.ts'
 import { Password } from '../auth.schema.ts'

@@ -8,7 +8,6 @@ import type { ConsoleTokens } from '../sessions/sessions.schema.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
 import type { SignIn } from '../sign-in/sign-in.service.ts'
 
-/** Reads and writes the cookie that contains the refresh token of the browser's session. */
 interface TokenCookie {
   readonly token: string | undefined
   keep(token: string): void
@@ -21,10 +20,7 @@ export interface ConsoleSessions {
     credentials: Credentials,
     call: { host: string; origin: Origin; browser: TokenCookie },
   ): Promise<ConsoleTokens>
-  /**
-   * Refreshes the browser's session. Returns undefined if the browser sends no cookie.
-   * @throws Problem 401 if the session has ended, 503 during a restore
-   */
+  /** Refreshes the session; undefined without a cookie. @throws Problem 401 for an ended session, 503 in a restore */
   refresh(browser: TokenCookie, origin: Origin): Promise<ConsoleTokens | undefined>
   /** Ends the session that the cookie belongs to. Does nothing without a cookie. */
   signOut(browser: TokenCookie, origin: Origin): Promise<void>
@@ -41,8 +37,7 @@ export function consoleSessions(
       const { tokens, refresh } = sessions.consoleTokens(issued)
       browser.keep(refresh)
       if (browser.token) {
-        // A failure to end the previous session must not fail the sign-in, because the code of the second factor cannot
-        // be used again.
+        // A failure here must not fail the sign-in, because the code of the second factor works only once.
         const ending = sessions.signOutConsole(browser.token, origin)
         await canFail(ending, 'ending of the previous browser session', log)
       }
@@ -51,8 +46,7 @@ export function consoleSessions(
 
     async refresh(browser, origin) {
       if (!browser.token) return undefined
-      // Keeps the cookie if the refresh fails. The response could arrive after a newer sign-in and would then clear the
-      // cookie of that sign-in.
+      // Keeps the cookie if the refresh fails. A late response would otherwise clear the cookie of a newer sign-in.
       const { tokens, refresh } = await sessions.refreshConsole(browser.token, origin)
       if (refresh !== browser.token) browser.keep(refresh)
       return tokens

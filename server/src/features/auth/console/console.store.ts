@@ -36,7 +36,6 @@ export function findConfirmation(tx: TenantTx, { tenant_id, user_id, session_id 
     .executeTakeFirst()
 }
 
-/** Marks the caller's console session as confirmed until a time. */
 export async function confirmSession(
   tx: TenantTx,
   { tenant_id, user_id, session_id }: Caller,
@@ -59,9 +58,8 @@ interface TokenUse extends Origin {
 }
 
 /**
- * Records that a console session was used, and extends the session and its token by the idle limit. Locks the token
- * before the session, in the same order as a rotation. Returns false if the token was already rotated or the session
- * has ended.
+ * Records the use and extends the session and its token by the idle limit. Locks the token before the session, like a
+ * rotation. Returns false if the token was already rotated or the session has ended.
  */
 export async function useConsoleToken(
   tx: TenantTx,

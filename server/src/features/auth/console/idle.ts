@@ -4,10 +4,7 @@ const MIN_IDLE_MINUTES = 2
 const MAX_IDLE_MINUTES = 60
 const DEFAULT_IDLE_MINUTES = 15
 
-/**
- * Returns the idle time in minutes after which a console session ends. Uses the default for invalid settings, because
- * earlier releases accepted any value.
- */
+/** Returns the idle limit in minutes; the default for invalid settings, which earlier releases accepted. */
 export function idleMinutesOf(setting: unknown): number {
   const isValid =
     Number.isInteger(setting) &&

@@ -1,4 +1,3 @@
-/** Provides the data that the console's sign-in page shows. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Nullable, OneOf } from '../../../lib/shapes.ts'
@@ -18,7 +17,6 @@ const Demo = Type.Object({
   ),
 })
 
-/** The demo tenant and the users who can sign in to it. */
 export type Demo = Static<typeof Demo>
 
 export const Welcome = Type.Object(

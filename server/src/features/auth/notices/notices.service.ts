@@ -5,10 +5,7 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import { approvalMail, type News, noticeMail, refusalMail } from '../mails.ts'
 import { findClinic, findRecipient } from './notices.store.ts'
 
-/**
- * Sends a notice to the owner of an account, in the transaction of the change. Sends nothing to an unconfirmed address,
- * because it may belong to someone else.
- */
+/** Mails a notice in the transaction of the change. Skips unconfirmed addresses, which may be someone else's. */
 export type NotifyOwner = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
@@ -48,8 +45,8 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
 }
 
 /**
- * Notifies applicants whether their registration was approved, in the transaction of the decision. To report a refusal,
- * call this function before deleting the account. Sends nothing to an unconfirmed address.
+ * Mails the decision to an applicant, in its transaction. Call before a refusal deletes the account. Skips unconfirmed
+ * addresses, which may be someone else's.
  */
 export type NotifyApplicant = (
   tx: TenantTx,
@@ -57,7 +54,6 @@ export type NotifyApplicant = (
   decision: 'approved' | 'refused',
 ) => Promise<void>
 
-/** The path of the console's sign-in page. */
 const SIGN_IN_PAGE = '/console/sign-in'
 
 export function noticesToApplicants({

@@ -1,4 +1,3 @@
-/** SQL queries that find the recipients of notices. */
 import type { TenantTx } from '../../../platform/db/index.ts'
 
 /** Finds the owner of an account. Returns undefined if the account's address is not confirmed. */
@@ -16,7 +15,6 @@ export function findRecipient(
     .executeTakeFirst()
 }
 
-/** Returns the name of a tenant. */
 export async function findClinic(tx: TenantTx, tenantId: number): Promise<string> {
   const { name } = await tx.db
     .selectFrom('tenants')

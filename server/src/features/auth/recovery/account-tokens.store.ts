@@ -1,4 +1,3 @@
-/** SQL queries for the tokens in mailed links. */
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
 import './account-tokens.table.ts'
@@ -30,10 +29,7 @@ export interface UsedToken {
   purpose: TokenPurpose
 }
 
-/**
- * Deletes an unexpired token and returns its data. If several callers use the token at the same time, only one gets a
- * result.
- */
+/** Deletes an unexpired token and returns its data. Only one of several concurrent callers gets a result. */
 export function consumeToken(
   tx: TenantTx,
   purposes: readonly TokenPurpose[],

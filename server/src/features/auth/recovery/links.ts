@@ -1,7 +1,6 @@
 /**
- * Sends links by mail. If an anonymous caller requests a link, a background job sends it, so that the response does not
- * reveal whether the account exists. If an administrator sends a link, the mail is written in the administrator's
- * transaction.
+ * Sends links by mail. A background job sends links that anonymous callers request, so that the response does not
+ * reveal whether the account exists. Administrators' links are sent in their transactions.
  */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'
@@ -25,10 +24,7 @@ const LIFE: Record<TokenPurpose, number> = {
   invitation: 7 * DAY,
 }
 
-/**
- * Limits the mails to one mailbox. Counts only mails that are really sent, so that requests for unknown accounts cannot
- * use up the owner's limit.
- */
+/** Limits mails to one mailbox. Counts only sent mails, so unknown accounts cannot use up the owner's limit. */
 const BY_MAILBOX: ThrottleRule = { name: 'mail', free: 3, first: 60, longest: 3600 }
 /** Limits the link requests from one network. Counts the requests for all recipients together. */
 const BY_ADDRESS: ThrottleRule = { name: 'mail from', free: 30, first: 10, longest: 900 }
@@ -62,15 +58,9 @@ interface LinksDeps {
 export interface Links {
   /** Queues a job that sends the link. The duration and the result are the same whether or not the account exists. */
   requestLink(asked: Omit<LinkJob, 'tenant'> & { tenant: AskedTenant | undefined }): Promise<void>
-  /**
-   * Counts a confirmation mail against the limit of the mailbox. Returns false if the limit is reached. The limit
-   * prevents flooding a mailbox by registering its address in many tenants.
-   */
+  /** Counts a confirmation mail; false at the limit. Prevents flooding a mailbox by registrations in many tenants. */
   takeVerification(email: string): Promise<boolean>
-  /**
-   * Counts an invitation against the limit of its mailbox.
-   * @throws Problem 429 after too many invitations
-   */
+  /** Counts an invitation against the limit of its mailbox. @throws Problem 429 after too many invitations */
   countInvitation(email: string): Promise<void>
   /** Sends a link in the transaction that created or changed the account. */
   sendLink(tx: TenantTx, user: accounts.AccountKey, purpose: TokenPurpose, by: Actor): Promise<void>

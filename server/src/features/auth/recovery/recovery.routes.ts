@@ -1,4 +1,3 @@
-/** The `/api/auth/*` routes for confirming an address and recovering an account. */
 import { anyone } from '../../../platform/access/index.ts'
 import { weaknessOf } from '../../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'

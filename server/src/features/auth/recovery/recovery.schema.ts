@@ -1,4 +1,3 @@
-/** Request and response schemas for mailed links. */
 import Type from 'typebox'
 import { NewPassword, Nullable } from '../../../lib/shapes.ts'
 import { Email, Password, Subdomain } from '../auth.schema.ts'

@@ -1,7 +1,4 @@
-/**
- * Confirms addresses, resets passwords and accepts invitations through mailed links. Each link works once (decisions
- * §3).
- */
+/** Confirms addresses, resets passwords and accepts invitations by mailed, single-use links (decisions §3). */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -47,23 +44,22 @@ export interface RecoveryDeps {
 
 export interface Recovery extends Links {
   /**
-   * Confirms the address. The page behind the link also asks for the password, so that nobody confirms an account that
-   * a stranger has registered. After a wrong password the link stays valid.
-   * @throws Problem 400 if the link is no longer valid, 403 for a wrong password
+   * Confirms the address. Also requires the password, so that nobody confirms an account that a stranger registered. A
+   * wrong password keeps the link valid.
+   * @throws Problem 400 for an invalid link, 403 for a wrong password
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
-   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. If the address
-   * was unconfirmed and no administrator had entered it, a stranger may have registered the account. In that case also
-   * removes the second factor and the linked chat.
-   * @throws Problem 400 if the link is no longer valid
+   * Sets the password with a link, confirms the address and ends all sessions. Removes the second factor and the linked
+   * chat if a stranger may have registered the account: the address was unconfirmed, and no administrator had entered
+   * it.
+   * @throws Problem 400 for an invalid link
    */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Ends the sessions of a user whose password was set, invalidates the user's mailed links and notifies the user. */
   passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
   /**
-   * Ends the sessions of a user whose address an administrator changed, invalidates mailed links and notifies the
-   * former address. Sends a link to the new address if `isMailed`.
+   * Ends sessions and invalidates links after an address change. Notifies the old address; mails the new if `isMailed`.
    */
   addressChanged(
     tx: TenantTx,
@@ -73,7 +69,6 @@ export interface Recovery extends Links {
   ): Promise<void>
   /** Sends a new user a link to confirm their address, or to choose a password if they have none. */
   welcome(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
-  /** Sends a user an invitation within the transaction. */
   invite(tx: TenantTx, by: Caller, user: accounts.AccountKey): Promise<void>
 }
 
@@ -83,10 +78,7 @@ const CHOOSING = ['reset_password', 'invitation'] as const
 export function recoveryService(deps: RecoveryDeps): Recovery {
   const { db, clock, throttle } = deps
 
-  /**
-   * Uses up the link and runs `work` for the link's user in the same transaction.
-   * @throws Problem 400 if the link is no longer valid
-   */
+  /** Uses up the link and runs `work` in the same transaction. @throws Problem 400 for an invalid link */
   async function consumeLink(
     text: string,
     purposes: readonly TokenPurpose[],
@@ -100,18 +92,14 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
       const key = owner && { id: owner.user_id, tenant_id: token.tenantId }
       const account = key && (await accounts.lockAccount(tx, key))
       const used = account && (await store.consumeToken(tx, purposes, token.hash, isoAt(clock)))
-      // Rejects a link that was mailed to a previous address. Such a link does not prove that the user owns the current
-      // address.
+      // A link that was mailed to a previous address does not prove that the user owns the current one.
       if (!account?.tenant_is_active || account.email !== used?.email)
         throw new Problem('link_expired')
       await work(tx, account, used.purpose)
     })
   }
 
-  /**
-   * Finds the user of a link without using up the link. `consumeLink` checks the link again.
-   * @throws Problem 400 if the link is no longer valid
-   */
+  /** Finds the user of a link without using it up. `consumeLink` checks it again. @throws Problem 400 if invalid */
   async function requireLink(
     text: string,
     purposes: readonly TokenPurpose[],
@@ -140,10 +128,7 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     })
   }
 
-  /**
-   * Marks the address as confirmed, because the caller has received a mail at the address. Journals only the first
-   * confirmation.
-   */
+  /** Confirms the address that received the mail. Journals only the first confirmation. */
   async function addressShown(
     tx: TenantTx,
     account: accounts.Account,

@@ -1,4 +1,3 @@
-/** The route `POST /api/auth/register`. */
 import { anyone } from '../../../platform/access/index.ts'
 import { weaknessOf } from '../../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'

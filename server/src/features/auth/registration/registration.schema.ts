@@ -1,4 +1,3 @@
-/** The request schema of a registration. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { EmailAddress, Id, Name, NewPassword, Nullable, OneOf } from '../../../lib/shapes.ts'

@@ -23,15 +23,9 @@ import type { Recovery } from '../recovery/recovery.service.ts'
 import type { AskTenant } from '../sign-in/asked-tenant.ts'
 import type { Registration } from './registration.schema.ts'
 
-/**
- * Limits registrations from one site. The limit allows a clinic's first day, but not the testing of a list of e-mail
- * addresses.
- */
+/** Limits registrations from one site: enough for a clinic's first day, too few to test a list of addresses. */
 const BY_ADDRESS: ThrottleRule = { name: 'register', free: 30, first: 10, longest: 900 }
-/**
- * Limits registrations that fail because the address already has an account. This error reveals that the account
- * exists.
- */
+/** Limits registrations with a taken address, because this error reveals that the account exists. */
 const TAKEN_BY_ADDRESS: ThrottleRule = { name: 'register taken', free: 5, first: 10, longest: 900 }
 
 export const OFFERED_ROLES = ['doctor', 'nurse', 'receptionist'] as const
@@ -47,11 +41,7 @@ export interface RegistrationDeps {
 export interface AccountRegistrations {
   /** Checks the department. Calls `refuse` if the tenant does not have it. */
   checkReferences(input: Partial<Registration>, host: string, refuse: Refuse): Promise<void>
-  /**
-   * Registers an account.
-   * @throws Problem 403 if the tenant accepts no registrations, 409 if the address has an account, 429 after too many
-   *   registrations
-   */
+  /** Registers an account. @throws Problem 403 if registration is closed, 409 for a taken address, 429 at the limit */
   register(registration: Registration, host: string, origin: Origin): Promise<Profile>
 }
 
@@ -134,10 +124,7 @@ export function registrationService(deps: RegistrationDeps): AccountRegistration
   }
 }
 
-/**
- * Returns the tenant if it accepts registrations.
- * @throws Problem if the tenant does not exist, is inactive or accepts no registrations
- */
+/** Returns the tenant. @throws Problem if it is unknown, inactive or accepts no registrations */
 function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
   if (!tenant)
     throw new Problem('not_found', { detail: 'No tenant has this subdomain. Check the subdomain.' })
@@ -147,9 +134,9 @@ function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
 }
 
 /**
- * Runs the cheap checks before the expensive password hash. Checks the department first. A request with an invalid
- * department therefore does not reveal whether the address has an account.
- * @throws InvalidInput for an unknown department, Problem 409 if the address has an account
+ * Runs the cheap checks before the hash. Checks the department first, so that a request with an invalid one does not
+ * reveal whether the address has an account.
+ * @throws InvalidInput for the department, Problem 409 for a taken address
  */
 async function requireFree(
   tx: TenantTx,
@@ -160,9 +147,7 @@ async function requireFree(
   if (await isEmailTaken(tx, tenantId, email)) throw new Problem('email_taken')
 }
 
-/**
- * Returns the tenant's setting `registration`. The default is `open` for demo tenants and `approval` for all others.
- */
+/** Returns the setting `registration`. Defaults to `open` for demo tenants and to `approval` for all others. */
 function modeOf(tenant: KnownTenant): 'open' | 'approval' | 'closed' {
   if (tenant.is_platform) return 'closed'
   const { registration } = tenant.settings

@@ -3,10 +3,7 @@ import { createHash, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { typedCode } from '../../../lib/pasted.ts'
 
-/**
- * The length of a time step in seconds. The service also accepts the codes of the previous and the next step (RFC 6238
- * §5.2).
- */
+/** The time step in seconds. The service also accepts codes of the previous and the next step (RFC 6238 §5.2). */
 const PERIOD = 30
 const WINDOW = 1
 const SECRET_BYTES = 20
@@ -21,7 +18,6 @@ export function newTotpSecret(): Buffer {
 
 /** The account as displayed in authenticator apps. One person may have accounts in several tenants. */
 export interface TotpAccount {
-  /** The name of the tenant. */
   issuer: string
   email: string
   subdomain: string
@@ -41,9 +37,7 @@ function totp(secret: Uint8Array, account?: TotpAccount): TOTP {
   })
 }
 
-/**
- * Returns the data for an authenticator app: the secret as text, and a URL that contains the secret and the account.
- */
+/** Returns the data for an authenticator app: the secret, and a URL with the secret and the account. */
 export function describeSecret(
   secret: Uint8Array,
   account: TotpAccount,
@@ -60,10 +54,7 @@ export function stepOf(secret: Uint8Array, code: string, now: number): number | 
   return delta === null ? null : Math.floor(now / 1000 / PERIOD) + delta
 }
 
-/**
- * Returns a new recovery code, such as `abcd-efgh-jkmn-pqrs-tuvw-xyz2`, with about 118 random bits (ASVS 6.5.2 requires
- * 112).
- */
+/** Returns a recovery code like `abcd-efgh-jkmn-pqrs-tuvw-xyz2`: about 118 random bits (ASVS 6.5.2 requires 112). */
 export function newRecoveryCode(): string {
   const characters = Array.from(
     { length: RECOVERY_LENGTH },
@@ -72,10 +63,7 @@ export function newRecoveryCode(): string {
   return characters.join('').replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/**
- * Returns the hash of a recovery code. Ignores case, spaces and dashes. The codes are random, so a fast hash is secure
- * enough.
- */
+/** Returns the hash of a code; ignores case, spaces and dashes. Codes are random, so a fast hash is secure enough. */
 export function hashRecoveryCode(userId: number, code: string): Buffer {
   const plain = typedCode(code).toLowerCase()
   return createHash('sha256').update(`${userId}:${plain}`).digest()

@@ -1,4 +1,3 @@
-/** The `/api/auth/totp/*` routes, and the route with which an administrator removes a user's second factor. */
 import { admins, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { UserPath } from '../../users/index.ts'

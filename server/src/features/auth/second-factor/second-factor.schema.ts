@@ -1,4 +1,3 @@
-/** Request and response schemas for the second factor. */
 import Type, { type Static } from 'typebox'
 import { Nullable } from '../../../lib/shapes.ts'
 import { Password } from '../auth.schema.ts'

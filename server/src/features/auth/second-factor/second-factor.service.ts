@@ -58,33 +58,17 @@ export interface SecondFactorDeps {
 }
 
 export interface SecondFactor {
-  /**
-   * Generates a secret for enrolment. Requires the password, because the session may be stolen.
-   * @throws Problem 403 for a wrong password, 409 if a factor is already enrolled
-   */
+  /** Starts the enrolment. @throws Problem 403 for a wrong password, 409 if a factor is already enrolled */
   setUp(caller: Caller, password: string | undefined): Promise<TotpSetup>
-  /**
-   * Completes the enrolment with a code and ends the user's other sessions. Returns the recovery codes, which cannot be
-   * shown again.
-   * @throws Problem 403 for a wrong code
-   */
+  /** Completes the enrolment, ends other sessions, returns recovery codes. @throws Problem 403 for a wrong code */
   enable(caller: Caller, code: string): Promise<string[]>
-  /**
-   * Removes the caller's factor and ends all their sessions.
-   * @throws Problem 403 for a wrong password, 409 if the tenant requires a factor
-   */
+  /** Removes the factor and ends all sessions. @throws Problem 403 for a wrong password, 409 if a factor is required */
   disable(caller: Caller, password: string): Promise<void>
   /** Removes the factor of another user, for example after a lost phone, and ends the user's sessions. */
   removeFor(caller: Admin, userId: number): Promise<void>
-  /**
-   * Removes a factor that a stranger may have enrolled. Ends no sessions and sends no notice. The caller must end the
-   * sessions.
-   */
+  /** Removes a factor that a stranger may have enrolled. Sends no notice. The caller must end the sessions. */
   disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }): Promise<unknown>
-  /**
-   * Verifies a time-based or recovery code at sign-in and uses it up. Returns whether the code was valid. Each code
-   * works once.
-   */
+  /** Verifies and uses up a time-based or recovery code at sign-in. Returns whether it was valid. */
   verifyCode(tx: TenantTx, userId: number, code: string): Promise<boolean>
 }
 
@@ -92,10 +76,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   const { db, clock, keyRing } = deps
   const keys = (caller: Caller) => ({ user_id: caller.user_id, tenant_id: caller.tenant_id })
 
-  /**
-   * Verifies the password. Only users who must enrol a factor and have just signed in may omit the password.
-   * @throws InvalidInput if a required password is missing
-   */
+  /** Verifies the password. Only users who must enrol and have just signed in may omit it. @throws InvalidInput */
   async function requirePassword(caller: Caller, password: string | undefined): Promise<void> {
     if (password !== undefined) return void (await deps.checkPassword(caller, password))
     const isFresh =
@@ -107,8 +88,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   }
 
   /**
-   * Locks the caller's account, then checks that the session has not ended. Blocking the user and changing the password
-   * take the same lock, so neither can end the session after this check.
+   * Locks the caller's account, then checks the session. Blocks and password changes take the same lock, so neither can
+   * end the session after this check.
    * @throws Problem 401 if the session has ended
    */
   async function lockOwnAccount(tx: TenantTx, caller: Caller): Promise<void> {
@@ -133,10 +114,7 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
     return append(tx, actor, journalEntry(action, 'user', user))
   }
 
-  /**
-   * Deletes a user's factor. Returns whether the factor was confirmed or only offered. Returns undefined if the user
-   * had none.
-   */
+  /** Deletes a user's factor. Returns whether it was confirmed or only offered; undefined without a factor. */
   async function disown(tx: TenantTx, actor: Actor, user: { id: number; tenant_id: number }) {
     const removed = await store.remove(tx, { user_id: user.id, tenant_id: user.tenant_id })
     if (removed) await record(tx, actor, user, 'auth.totp_disabled')

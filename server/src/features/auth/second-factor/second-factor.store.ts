@@ -39,10 +39,7 @@ export async function offerSecret(
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/**
- * Records that a time step was used. Returns false if the same or a later step was used before. If two callers use one
- * code at the same time, only one succeeds.
- */
+/** Records a used time step. Returns false for this or an earlier step; concurrent uses succeed only once. */
 export async function takeStep(tx: TenantTx, userId: number, step: number): Promise<boolean> {
   const result = await tx.db
     .updateTable('second_factors')
@@ -80,10 +77,7 @@ export async function confirmSecondFactor(
     .execute()
 }
 
-/**
- * Deletes a user's factor and recovery codes. Returns whether the factor was confirmed or only offered. Returns
- * undefined if the user had none.
- */
+/** Deletes the factor and recovery codes. Returns whether it was confirmed or only offered; undefined without one. */
 export async function remove(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },
@@ -123,7 +117,6 @@ export async function takeRecoveryCode(
   return result.numUpdatedRows === 1n
 }
 
-/** Returns the number of recovery codes that the user has not used. */
 export async function countRecoveryCodes(tx: TenantTx, userId: number): Promise<number> {
   const { count } = await tx.db
     .selectFrom('recovery_codes')

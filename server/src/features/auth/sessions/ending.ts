@@ -1,6 +1,4 @@
-/**
- * The end of sessions: ends a user's sessions within a transaction, and rejects callers whose session has ended.
- */
+/** The end of sessions: ends a user's sessions within a transaction, and rejects callers whose session has ended. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { RequireSignedIn } from '../../../platform/access/index.ts'
@@ -10,7 +8,6 @@ import { endSessions, isSignedIn } from './sessions.store.ts'
 
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
 
-/** Returns whether the text has the format of a session id. */
 export const isSessionId = (text: string): boolean => UUID.test(text)
 
 /** Identifies all sessions of a user, or a single one if `sessionId` is present. */
@@ -20,9 +17,7 @@ export interface UserSessionsKey {
   sessionId?: string
 }
 
-/**
- * Ends the sessions and makes every node drop them from its cache. Returns how many of the sessions had not expired.
- */
+/** Ends the sessions and drops them from every node's cache. Returns how many of them had not expired. */
 export async function endUserSessions(
   tx: TenantTx,
   clock: Clock,
@@ -44,6 +39,5 @@ export const requireSignedIn: RequireSignedIn = async (tx, caller) => {
   if (!(await isSignedIn(tx, caller))) throw sessionEnded()
 }
 
-/** Returns the error for a caller whose session has ended. */
 export const sessionEnded = (): Problem =>
   new Problem('invalid_token', { detail: 'The session has ended. Sign in again.' })

@@ -1,11 +1,9 @@
-/** Creates the token responses of a session for the API and for the console. */
 import type { Role } from '../../../lib/roles.ts'
 import type { Restriction } from '../../../platform/access/index.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
 import type { OpaqueToken } from '../tokens/opaque-tokens.ts'
 import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
 
-/** The session for which tokens are issued. */
 export interface IssuedSession {
   sessionId: string
   refresh: OpaqueToken
@@ -25,7 +23,6 @@ export interface ForConsole {
 
 export interface IssuedTokens {
   tokens(issued: IssuedSession): TokenResponse
-  /** Returns the token response for the console, and the refresh token for the browser's cookie. */
   consoleTokens(issued: IssuedSession): ForConsole
 }
 

@@ -1,7 +1,6 @@
 /**
- * Caches when users last signed in, for their own profile. The time is not part of the session state, because then
- * every sign-in would have to notify all nodes. A cached time expires after almost a second. The node that handles a
- * sign-in drops its cached time immediately.
+ * Caches when users last signed in, for their own profile. Session states exclude the time, because every sign-in would
+ * have to notify all nodes. The node of a sign-in drops its cached time at once.
  */
 import { LRUCache } from 'lru-cache'
 import { flights } from '../../../lib/shared-loads.ts'
@@ -9,10 +8,7 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import { findLastLogin } from './sessions.store.ts'
 
 const MAX_CACHED = 20_000
-/**
- * The same as the time for which a node trusts cached session states after it has lost contact with the database
- * (decision 0004).
- */
+/** The time for which a node without database contact trusts cached session states (decision 0004). */
 const BELIEVED_MS = 900
 
 export interface LastLogins {

@@ -1,7 +1,4 @@
-/**
- * Issues the tokens of a session: the first tokens at sign-in, and new tokens for a refresh token. Ends the session if
- * a refresh token is reused, because it may be stolen.
- */
+/** Issues the tokens of a session. Reuse of a refresh token ends the session, because the token may be stolen. */
 import { LRUCache } from 'lru-cache'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
@@ -25,15 +22,11 @@ import type { SessionStates } from './session-states.ts'
 import type { TokenResponse } from './sessions.schema.ts'
 import * as store from './sessions.store.ts'
 
-/**
- * How long after a rotation the old refresh token still returns the same new token. A second tab, or a client that
- * missed the response, needs this.
- */
+/** How long a rotated token returns the same new token: for a second tab, or after a missed response. */
 const GRACE_MS = 10 * SECOND
 /**
- * The minimum time between two rotations of a console refresh token. During this time the previous token returns the
- * same response. This serves browsers that missed a response and still send the old cookie, and several tabs that send
- * the same cookie at once.
+ * The minimum time between two rotations of a console token. Until then the previous token returns the same response,
+ * for browsers that missed a response and for several tabs with the same cookie.
  */
 export const CONSOLE_ROTATION_MS = MINUTE
 /** The maximum number of remembered refresh tokens that may not be used yet. */
@@ -50,15 +43,12 @@ export interface RenewalDeps {
 
 export interface Renewal extends IssuedTokens {
   /**
-   * Returns new tokens for a refresh token. Reuse of a token after the grace period ends the session.
+   * Returns new tokens. Reuse after the grace period ends the session.
    * @throws Problem 401 for an invalid or reused token, 429 if the session was rotated too often, 503 during a restore
-   *   of the clinic
+   * of the clinic
    */
   refresh(text: string, origin: Origin): Promise<TokenResponse>
-  /**
-   * Refreshes a console session like `refresh`, but rotates the token at most once a minute. Rejects a session that was
-   * idle for longer than its tenant allows.
-   */
+  /** Refreshes like `refresh`, but rotates at most once a minute. Rejects a session above its tenant's idle limit. */
   refreshConsole(text: string, origin: Origin): Promise<ForConsole>
 }
 
@@ -69,8 +59,8 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
 
   /**
-   * Counts a rotation of the session. The service knows the session of a token only after the rotation. A client above
-   * the limit must therefore wait before it uses the new token. The new token stays valid.
+   * Counts a rotation. The session is known only after the rotation, so a client above the limit must wait before it
+   * uses the new token, which stays valid.
    */
   async function countRotation(sessionId: string, successor: OpaqueToken): Promise<void> {
     const waitMs = await rotations(sessionId)
@@ -82,10 +72,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     if (waitMs > 0) throw tooMany(waitMs)
   }
 
-  /**
-   * Returns the session with its refresh token and the current data of its user.
-   * @throws Problem 401 if the session has ended
-   */
+  /** Returns the session and its refresh token with current user data. @throws Problem 401 for an ended session */
   async function continued(
     sessionId: string,
     refresh: OpaqueToken,
@@ -105,8 +92,8 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   }
 
   /**
-   * Handles a refresh token that was already rotated. Within the grace period, returns the same new token. Afterwards,
-   * treats the token as stolen and ends the session.
+   * Handles a rotated token. Within the grace period, returns the same new token. Afterwards ends the session, because
+   * the token may be stolen.
    * @throws Problem 401 after the grace period
    */
   async function replayed(
@@ -155,10 +142,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     return shown
   }
 
-  /**
-   * Replaces a refresh token with a new one.
-   * @param idleSeconds the idle limit of a console session; null for other sessions
-   */
+  /** Replaces a refresh token. @param idleSeconds the idle limit of a console session; null for other sessions */
   async function rotate(
     shown: OpaqueToken,
     origin: Origin,

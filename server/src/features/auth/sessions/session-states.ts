@@ -1,7 +1,4 @@
-/**
- * Caches the states of live sessions in memory (decision 0004). Most requests then need no database query for the
- * session.
- */
+/** Caches the states of live sessions (decision 0004), so that most requests need no query for the session. */
 import {
   type Changes,
   type CoherentCache,
@@ -13,10 +10,7 @@ import { findSessionState, type SessionState } from './sessions.store.ts'
 
 export type SessionStates = CoherentCache<string, SessionState>
 
-/**
- * Creates the cache of session states.
- * @param maxEntries the maximum number of cached sessions on this node
- */
+/** Creates the cache of session states. @param maxEntries the maximum number of cached sessions on this node */
 export const sessionStates = (
   db: Scopes,
   changes: Pick<Changes, 'subscribe' | 'trusted'>,

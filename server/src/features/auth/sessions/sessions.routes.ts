@@ -1,4 +1,3 @@
-/** The `/api/auth/*` routes for sessions and for the caller's own profile. */
 import Type from 'typebox'
 import { anyone, signedIn } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'

@@ -1,4 +1,3 @@
-/** Request and response schemas for sessions and tokens. */
 import Type, { type Static } from 'typebox'
 import { ROLES } from '../../../lib/roles.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
@@ -54,7 +53,6 @@ export const ConsoleTokens = Type.Object(
 )
 export type ConsoleTokens = Static<typeof ConsoleTokens>
 
-/** The caller's own profile. */
 export const OwnProfile = Type.Object(
   { ...Profile.properties, idle_minutes: IdleMinutes },
   { $id: 'OwnProfile' },

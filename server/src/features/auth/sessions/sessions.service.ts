@@ -31,7 +31,6 @@ export interface SessionsDeps extends RenewalDeps {
   logins: LastLogins
 }
 
-/** The account whose session starts. */
 type Entering = IssuedSession['user'] & {
   email: string
   is_demo: boolean
@@ -47,27 +46,20 @@ export interface Sessions extends Renewal, SignOut {
     origin: Origin,
   ): Promise<IssuedSession>
   /**
-   * Records the sign-in and starts a session for a user without a second factor, in one round trip. Returns undefined
-   * and changes nothing if the user has changed, or if the user has so many sessions that the oldest one may have to
-   * end.
+   * Starts a session for a user without a second factor, in one round trip. Returns undefined and changes nothing if
+   * the user has changed or if the oldest session may have to end.
    */
   admit(
     account: Entering & { password_hash: string; demanded: unknown },
     origin: Origin,
   ): Promise<IssuedSession | undefined>
-  /**
-   * Returns the identity of the caller with this access token.
-   * @throws Problem 401 if the token is invalid or the session has ended
-   */
+  /** Returns the identity for an access token. @throws Problem 401 for an invalid token or an ended session */
   authenticate(token: string): Promise<Identity> | Identity
   /** Returns the caller's own profile. @throws Problem 401 if the session has ended during the request */
   profile(caller: Caller): Promise<OwnProfile> | OwnProfile
-  /** Returns whether the caller's session started within the last `ms` milliseconds. */
   isStartedWithin(caller: Caller, ms: number): Promise<boolean>
   list(caller: Caller): Promise<Session[]>
-  /**
-   * Ends all sessions of a user or tenant, for example after a block, a change of role or the deletion of the tenant.
-   */
+  /** Ends all sessions of a user or tenant, for example after a block, a change of role or a deletion. */
   end(tx: TenantTx, which: Omit<store.Which, 'sessionId'>, reason: string): Promise<void>
 }
 

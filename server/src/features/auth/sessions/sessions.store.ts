@@ -1,4 +1,3 @@
-/** SQL queries for sessions and their refresh tokens. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Caller, Restriction } from '../../../platform/access/index.ts'
 import { type Scopes, statement, type TenantTx } from '../../../platform/db/index.ts'
@@ -66,10 +65,7 @@ export async function findSessionState(
   return { profile, is_demo, restriction: restrictionOf(profile, demanded), ends_at }
 }
 
-/**
- * Returns whether the caller's session is live and the caller's role is unchanged. Sends the query without waiting for
- * earlier queries of the transaction.
- */
+/** Returns whether the session is live with the same role. Sends the query without waiting for earlier queries. */
 export async function isSignedIn(tx: TenantTx, caller: Caller): Promise<boolean> {
   const session = living(tx, caller.session_id)
     .select('sessions.id')
@@ -107,7 +103,6 @@ export interface NewSession {
   token_hash: Buffer
 }
 
-/** Inserts a session and its first refresh token. */
 export function insertSession(tx: TenantTx, session: NewSession): void {
   const { token_hash, now, ...row } = session
   const started = tx.db
@@ -179,8 +174,8 @@ const rotation = statement<TokenRotation & EntryRow>((value) => {
 })
 
 /**
- * Marks a refresh token as used, stores its successor and writes the journal entry, all in one statement. If several
- * calls use the same token at the same time, only one succeeds. The others return undefined and change nothing.
+ * Marks a refresh token as used, stores its successor and writes the journal entry, in one statement. Of concurrent
+ * calls with one token, only one succeeds; the others return undefined and change nothing.
  */
 export async function rotateRefreshToken(
   db: Scopes,
@@ -250,8 +245,8 @@ export async function endEverySession(tx: TenantTx, now: string, reason: string)
 }
 
 /**
- * Ends a user's live sessions, except the session `except` and the latest `kept` other sessions. Returns the ids of the
- * ended sessions. The caller must have locked the user's row, so that concurrent sign-ins run one after the other.
+ * Ends a user's sessions except `except` and the latest `kept` others, and returns their ids. The caller must have
+ * locked the user's row, so that concurrent sign-ins run one after the other.
  */
 export async function endOldest(
   tx: TenantTx,
@@ -302,7 +297,6 @@ export interface ListedSession {
   user_agent: string | null
 }
 
-/** Lists a user's live sessions, latest first. */
 export function listSessions(
   tx: TenantTx,
   { tenantId, userId }: { tenantId: number; userId: number },

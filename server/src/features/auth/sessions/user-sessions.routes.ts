@@ -1,4 +1,3 @@
-/** The `/api/admin/users/{user_id}/sessions*` routes, with which an administrator lists and ends a user's sessions. */
 import Type from 'typebox'
 import { admins } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'

@@ -16,12 +16,8 @@ export interface UserSessionsDeps {
   onUser: OnUser
 }
 
-/**
- * Lists and ends the sessions of a user. All functions throw Problem 404 for a user whom the caller cannot see, and 403
- * for an admin who acts on a superadmin.
- */
+/** All functions throw Problem 404 for a user the caller cannot see, and 403 if an admin acts on a superadmin. */
 export interface UserSessions {
-  /** Lists the live sessions of a user, latest first. */
   list(caller: Admin, userId: number): Promise<Session[]>
   /** Ends one session of a user. @throws Problem 404 if the user has no such session */
   end(caller: Admin, userId: number, sessionId: string): Promise<void>

@@ -1,19 +1,16 @@
 /** Determines the tenant that an anonymous request refers to. */
 import { type AskedTenant, RESERVED_SUBDOMAINS } from '../../tenants/index.ts'
 
-/**
- * Returns the requested tenant. Returns undefined if the request names none, so that sign-in tries the accounts of all
- * tenants.
- */
+/** Returns the requested tenant. Undefined if none is named: sign-in then tries all tenants. */
 export type AskTenant = (
   subdomain: string | null | undefined,
   host: string,
 ) => AskedTenant | undefined
 
 /**
- * Returns a function that determines the requested tenant.
- * @param publicHost the host of the public URL; a label in front of this host in the `Host` header is a subdomain
- * @param singleTenant true if there is only one tenant besides the platform tenant
+ * Returns a function that determines the tenant.
+ * @param publicHost the host of the public URL; a label in front of it in the `Host` header is a subdomain
+ * @param singleTenant true with one tenant besides the platform tenant
  */
 export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenant {
   return (named, host) => {
@@ -23,10 +20,7 @@ export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenan
   }
 }
 
-/**
- * Returns the subdomain in a host name: `demo` for `demo.clinic.example` if the service is at `clinic.example`. Returns
- * undefined for other hosts, and for reserved names such as `www` that no tenant can have.
- */
+/** Returns the subdomain of a host: `demo` of `demo.clinic.example`. Undefined for other and reserved hosts. */
 export function subdomainOf(host: string, publicHost: string): string | undefined {
   const name = host.replace(/:\d+$/, '').toLowerCase()
   const suffix = `.${publicHost}`

@@ -1,12 +1,10 @@
 /**
- * Counts wrong passwords and decides which callers have to wait because of them.
- *
- * The response to a wrong password is 401, or 429 with a wait. It depends only on two counters: that of the typed
- * address, and that of the caller's network. An account is known at a network from which its owner has signed in. A
- * known account also has a counter of its own, which the caller cannot observe. While other callers have to wait, the
- * right password of a known account still succeeds. A wrong password gets the same response as for all other callers.
- * Therefore neither a stranger nor a guest behind the same IP address can lock out an owner, and no caller learns
- * whether an account exists. ADR 0010 describes what a full queue can still reveal.
+ * Counts wrong passwords and decides which callers have to wait. The response to a wrong password is 401, or 429 with a
+ * wait. It depends only on two counters: that of the typed address and that of the caller's network. An account is
+ * known at a network from which its owner has signed in, and then also has a counter that callers cannot observe. While
+ * others wait, its right password still succeeds, and a wrong one gets the response of all others. Therefore nobody
+ * behind the same IP address can lock out an owner or learn whether an account exists. ADR 0010 describes what a full
+ * queue can still reveal.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { keyedQueue } from '../../../lib/keyed-queue.ts'
@@ -24,8 +22,8 @@ import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 
 /**
- * Allows five wrong guesses per address. Each further guess doubles the wait, up to 15 minutes. Counts an address
- * across all tenants, so that naming another tenant gives no additional guesses.
+ * Five wrong guesses per address, then waits that double up to 15 minutes. Counts the address across tenants, so that
+ * naming another tenant gives no additional guesses.
  */
 const BY_EMAIL: ThrottleRule = {
   name: 'sign-in',
@@ -34,14 +32,9 @@ const BY_EMAIL: ThrottleRule = {
   longest: 900,
   oneByOne: true,
 }
-/**
- * Allows more wrong guesses per network and a shorter wait than per address, because a whole clinic may share one
- * network.
- */
+/** Allows more guesses and shorter waits than per address, because a whole clinic may share one network. */
 const BY_NETWORK: ThrottleRule = { name: 'sign-in from', free: 20, first: 2, longest: 60 }
-/**
- * Counts all networks of one customer together (an IPv6 /48), because an attacker can change the /64 with each guess.
- */
+/** Counts all networks of one customer (an IPv6 /48), because an attacker can change the /64 with each guess. */
 const BY_SITE: ThrottleRule = { name: 'sign-in from site', free: 40, first: 2, longest: 60 }
 /** Counts wrong guesses for an account at a network where the account is known. */
 const BY_KNOWN_PAIR: ThrottleRule = { name: 'sign-in known', free: 5, first: 5, longest: 900 }
@@ -59,16 +52,11 @@ export interface SignInRequest {
   tenant: AskedTenant | undefined
 }
 
-/**
- * An account whose password is checked. Undefined if there is no account, or if the account has to wait. The check
- * takes the same time in every case.
- */
+/** An account whose password is checked; undefined if none exists or it has to wait. Both take the same time. */
 export type SignInPlace = (Omit<accounts.Candidate, 'own'> & { own: GuessCounts }) | undefined
 
 export interface Guess {
-  /**
-   * The accounts to check. Their number depends only on the request, so that the time of the response reveals nothing.
-   */
+  /** The accounts to check. Their number depends only on the request, so that timing reveals nothing. */
   places: readonly SignInPlace[]
   /** The wait in milliseconds that the response to a wrong guess contains. */
   wait: number
@@ -76,15 +64,9 @@ export interface Guess {
   party: string
 }
 
-/**
- * A placeholder that is sent to a full queue when a known account's guess bypasses the queue. It hides the bypass. No
- * password is checked for it.
- */
+/** A placeholder in a full queue, without a password check. Hides that a known account's guess bypasses the queue. */
 interface Decoy {
-  /**
-   * Resolves when the decoy's turn has ended. Resolves to the queue's error if the queue rejected the decoy, otherwise
-   * to undefined.
-   */
+  /** Resolves after the decoy's turn: to the queue's error if it rejected the decoy, otherwise to undefined. */
   turnedAway: Promise<unknown>
   /** Makes the decoy leave the queue without a password check. */
   leave(): void
@@ -92,16 +74,14 @@ interface Decoy {
 
 export interface Guesses {
   /**
-   * Waits for the turn of the request, and then runs `work` with a guess. If the password is wrong, `work` must count
-   * the guess and throw.
-   * @param check checks the password for a guess. It must take the same time for a guess without accounts.
+   * Waits for the turn, then runs `work` with a guess. `work` must count a wrong guess and throw.
+   * @param check checks the password. It must take the same time for a guess without accounts.
    */
   make<T>(
     asked: SignInRequest,
     work: (guess: Guess) => Promise<T>,
     check: (guess: Guess) => Promise<unknown>,
   ): Promise<T>
-  /** Counts a wrong guess within the transaction. */
   fail(tx: TenantTx, asked: SignInRequest, guess: Guess): Promise<void>
   /** Clears the failure counter of the account that has signed in. */
   clear(asked: SignInRequest, place: NonNullable<SignInPlace>): Promise<void>
@@ -175,10 +155,7 @@ export function openGuesses(
     }, 'read')
   }
 
-  /**
-   * Runs `work` with the accounts that may be checked now.
-   * @param late the milliseconds until the network, and the address from that network, may try again
-   */
+  /** Runs `work` with the accounts to check. @param late milliseconds until the network or its address may try again */
   function admit<T>(
     asked: SignInRequest,
     party: string,
@@ -202,8 +179,8 @@ export function openGuesses(
   }
 
   /**
-   * Sends a decoy in place of a known account's guess, which bypasses the full queue. If the queue rejects the decoy, a
-   * wrong guess returns the queue's error after the same delay as for any other caller.
+   * Sends a decoy for a known account's guess that bypasses the full queue. If the queue rejects the decoy, a wrong
+   * guess gets the queue's error after the same delay as for any other caller.
    */
   function sendDecoy(asked: SignInRequest, check: (guess: Guess) => Promise<unknown>): Decoy {
     const { network } = asked

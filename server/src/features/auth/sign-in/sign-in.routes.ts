@@ -1,11 +1,9 @@
-/** The route `POST /api/auth/login`. */
 import { anyone } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { Credentials } from '../auth.schema.ts'
 import { TokenResponse } from '../sessions/sessions.schema.ts'
 import type { SignIn } from './sign-in.service.ts'
 
-/** The error codes with which a sign-in can be refused. */
 export const SIGN_IN_REFUSALS = [
   'invalid_credentials',
   'totp_required',

@@ -39,19 +39,17 @@ export interface SignInDeps {
 
 export interface SignIn {
   /**
-   * Signs a user in and returns the tokens of the new session.
+   * Signs a user in.
    * @throws Problem 401 for wrong credentials, 403 for a blocked account or tenant, 429 after too many attempts, 503
-   *   during a restore of the clinic
+   * during a restore of the clinic
    */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
   /** Signs a user in like `login`, and starts a console session. */
   loginToConsole(credentials: Credentials, host: string, origin: Origin): Promise<IssuedSession>
 }
 
-/** An account that has a password. */
 type WithPassword<A extends accounts.Account = accounts.Account> = A & { password_hash: string }
 
-/** The data of a sign-in in progress. */
 interface Attempt {
   credentials: Credentials
   origin: Origin
@@ -65,8 +63,8 @@ export function signInService(deps: SignInDeps): SignIn {
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
   /**
-   * Counts a wrong guess of a caller who has to wait. Journals the guess only for known accounts, because only their
-   * passwords were checked. Takes the same time with and without a known account.
+   * Counts a wrong guess of a waiting caller. Journals it only for known accounts, whose passwords were checked. Takes
+   * the same time with and without a known account.
    * @throws Problem 429
    */
   async function refuseWaiting(trying: Attempt): Promise<never> {
@@ -82,11 +80,7 @@ export function signInService(deps: SignInDeps): SignIn {
     throw tooMany(guess.wait)
   }
 
-  /**
-   * Refuses a sign-in: writes journal entries and counts a wrong guess. Does the same amount of work for unknown
-   * accounts.
-   * @throws Problem with this code, or 429 if the caller has to wait
-   */
+  /** Journals and counts a refusal, with the same work for unknown accounts. @throws Problem with this code, or 429 */
   async function refuse(
     code: ProblemCode,
     trying: Attempt,
@@ -121,10 +115,7 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
-  /**
-   * Returns a new hash if the stored hash has an outdated cost. Returns null if the cost is current, or if hashing is
-   * overloaded.
-   */
+  /** Returns a new hash for an outdated cost. Null if the cost is current or hashing is overloaded. */
   async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
@@ -138,10 +129,7 @@ export function signInService(deps: SignInDeps): SignIn {
       .catch(wrongCode)
   }
 
-  /**
-   * Starts a session in one round trip. Returns undefined if this is not possible, because there is a code to verify or
-   * a hash to renew.
-   */
+  /** Starts a session in one round trip; undefined if there is a code to verify or a hash to renew. */
   async function startAtOnce(
     account: WithPassword,
     { credentials, origin, isConsole }: Attempt,
@@ -210,10 +198,7 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 }
 
-/**
- * Returns the first account whose password matches. Computes one hash for each place, even if the place has no account,
- * so that the response time reveals nothing.
- */
+/** Returns the first account with this password. Hashes once per place, even an empty one, against timing attacks. */
 async function match(
   passwords: Passwords,
   { guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>,
@@ -267,13 +252,10 @@ function denialReason(
   return undefined
 }
 
-/** Returns the accounts whose passwords were checked. */
 const accountsOf = ({ places }: Guess): accounts.Account[] =>
   places.filter((place) => place !== undefined)
 
-/**
- * Rethrows every error except a wrong code. A wrong code has rolled back the transaction, so the caller journals it.
- */
+/** Rethrows all errors but a wrong code, which rolled back the transaction and which the caller journals. */
 function wrongCode(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'invalid_credentials') return undefined
   throw error

@@ -11,9 +11,8 @@ const API_TOKEN_MS = 15 * MINUTE
 const CONSOLE_TOKEN_MS = 5 * MINUTE
 const TYPE = 'at+jwt'
 /**
- * The only accepted encoding of a token. The last character of a 64-byte signature contains four unused bits, which
- * must be zero. If other values were accepted, every token would have several valid encodings, and each would be
- * verified and cached separately.
+ * The only accepted encoding. The last character of a 64-byte signature has four unused bits, which must be zero.
+ * Otherwise each token would have several valid encodings, verified and cached separately.
  */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
 const LONGEST = 1024
@@ -48,20 +47,13 @@ interface Subject {
 export interface AccessTokens {
   /** Signs a token. Returns the token and its lifetime in seconds. */
   sign(subject: Subject): { token: string; seconds: number }
-  /**
-   * Verifies the signature and the expiry of a token.
-   * @throws Problem 401 if the token is malformed or expired, or if no valid key signed it
-   */
+  /** Verifies signature and expiry. @throws Problem 401 if the token is malformed or expired, or its key is invalid */
   verify(token: string): Promise<AccessClaims> | AccessClaims
 }
 
-/**
- * Creates the functions that sign and verify access tokens.
- * @param issuer the public URL of the service, used as `iss` and `aud`
- */
+/** Signs and verifies access tokens. @param issuer the public URL of the service, used as `iss` and `aud` */
 export function accessTokens(keys: SigningKeys, clock: Clock, issuer: string): AccessTokens {
-  // Clients send the same token many times. The signature is verified only once per token, but the signing key is
-  // checked every time.
+  // Clients send a token many times. Its signature is verified once, but its signing key is checked every time.
   const verified = new LRUCache<string, Verified>({ max: 20_000 })
 
   async function check(token: string): Promise<AccessClaims> {
@@ -136,10 +128,7 @@ async function readClaims(
   }
 }
 
-/**
- * Returns a JWT in compact form (RFC 7515 §7.1), signed synchronously. WebCrypto would take twice as long, because its
- * work shares a thread pool with password hashes.
- */
+/** Returns a compact JWT (RFC 7515 §7.1). Signs synchronously, because WebCrypto shares a thread pool with hashing. */
 function compactJws(header: object, claims: object, key: KeyObject): string {
   const text = `${encode(header)}.${encode(claims)}`
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`

@@ -1,4 +1,3 @@
-/** The route of the public keys, with which other services can verify access tokens. */
 import { anyone } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { JsonWebKeySet } from './signing-keys.schema.ts'

@@ -1,4 +1,3 @@
-/** The response schema of the public keys. */
 import Type, { type Static } from 'typebox'
 
 export const JsonWebKeySet = Type.Object({

@@ -1,7 +1,4 @@
-/**
- * The keys for access tokens. Exactly one key signs. A retired key verifies until every token that it signed has
- * expired, so a rotation ends no session.
- */
+/** The keys for access tokens. One key signs. A retired key verifies until its last token has expired. */
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import {
   type CryptoKey,
@@ -26,21 +23,14 @@ import type { JsonWebKeySet } from './signing-keys.schema.ts'
 import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
-/**
- * How long a retired key still verifies. This is much longer than the lifetime of an access token. A node that has
- * failed to reload the keys signs with the retired key for up to an hour, until its next reload.
- */
+/** How long a retired key verifies. A node that failed to reload the keys signs with it for up to an hour. */
 const VERIFIES_FOR = 2 * HOUR
 /** The minimum time between two reloads caused by an unknown `kid`. */
 const REREAD_AFTER = SECOND
 
 export interface SigningKeys {
-  /** Returns the current signing key. */
   signer(): { kid: string; key: KeyObject }
-  /**
-   * Returns the public key of `kid`. Reloads the keys if `kid` is unknown, because another node may have created the
-   * key.
-   */
+  /** Returns the public key. Reloads the keys for an unknown `kid`, which another node may have created. */
   verifier(kid: string): Promise<CryptoKey | undefined>
   /** Returns whether this node knows the key and still accepts its signatures. */
   verifies(kid: string): boolean
@@ -75,8 +65,8 @@ export async function openSigningKeys(
   let next: Promise<void> | undefined
 
   /**
-   * Reloads the keys. Only one read runs at a time, because the older of two concurrent reads could arrive last.
-   * Callers share the next read that has not started, so that its result includes everything committed before the call.
+   * Reloads the keys. Only one read runs at a time, because the older of two could arrive last. Callers share the next
+   * unstarted read, so that its result includes everything committed before the call.
    */
   function load(): Promise<void> {
     const begin = () => {

@@ -1,5 +1,3 @@
-/** SQL queries for signing keys. */
-
 import type { JWK } from 'jose'
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -24,10 +22,7 @@ export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKey
     .execute()
 }
 
-/**
- * Retires the signing key if it was created before `createdBefore`. Returns whether it was retired. Only one of several
- * concurrent calls succeeds.
- */
+/** Retires the key if created before `createdBefore`. Returns whether it did; concurrent calls succeed only once. */
 export async function retireKey(
   tx: TenantTx,
   now: string,

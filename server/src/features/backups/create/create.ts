@@ -24,13 +24,11 @@ const SHRINKS_TO = 0.3
 export interface CreateDeps {
   backupKeys: BackupKeys
   store: Store
-  /** The names of the tables to back up. */
   tables: readonly string[]
 }
 
 /** Callbacks and limits of a running backup. */
 export interface BackupProgress {
-  /** Aborts the backup when triggered. */
   signal: AbortSignal
   progress(progress: Progress): void
   /** Reports the process id of the database connection that locks the tables. */
@@ -48,7 +46,7 @@ export interface BackupSource {
 }
 
 /**
- * Creates a backup from a new snapshot and returns the size, checksum and counts of its file.
+ * Creates a backup from a new snapshot.
  * @param client a dedicated connection without time limits
  * @throws NoRoomError, and any error of the database, the store or the signal
  */

@@ -30,8 +30,7 @@ export async function createOnReplica(
   })
   if (!standby) return createBackup(client, job, deps, watch)
   try {
-    // Reports no connection. Locks on the replica block no requests, because replay cancels the backup when it needs a
-    // locked table.
+    // Locks on the replica block no requests, because replay cancels the backup if it needs the table.
     const beside = { ...watch, holding: () => undefined }
     return await createBackup(standby.client, job, deps, beside, { begunAt: standby.begunAt })
   } catch (error) {

@@ -10,10 +10,7 @@ import {
 } from '../../../platform/db/index.ts'
 import type { BackedUpTable, Header } from '../file/format.ts'
 
-/**
- * How long to wait for a table lock. If the wait is longer, a migration or an operator holds the lock, and the backup
- * is retried later.
- */
+/** How long to wait for a table lock before the backup is retried later. A migration may hold the lock. */
 const LOCK_TIMEOUT = '10s'
 
 /** Fixes the text formats of COPY, so that they do not depend on the settings of the server or the database. */
@@ -107,10 +104,7 @@ interface Described extends BackedUpTable {
 
 const quoted = ({ name }: { name: string }) => pg.escapeIdentifier(name)
 
-/**
- * Returns the tables with their columns and sizes. For a tenant, returns only the tables that have a tenant policy, and
- * the table of key-encryption keys.
- */
+/** Returns the tables with columns and sizes. A tenant gets only tables with a tenant policy and the table of KEKs. */
 async function describe(
   client: PgConnection,
   names: readonly string[],
@@ -153,10 +147,7 @@ export async function installationOf(client: PgConnection): Promise<string> {
   return rows[0].id
 }
 
-/**
- * Returns the last value of each sequence. Sequences ignore snapshots, so the value is never lower than any id in the
- * snapshot.
- */
+/** Returns the last value of each sequence. Sequences ignore snapshots, so no id in the snapshot is higher. */
 async function sequencesOf(client: PgConnection): Promise<Record<string, number>> {
   const { rows } = await client.query<{ name: string; last: string | null }>(
     `select relname as name, pg_sequence_last_value(seqrelid) as last
@@ -177,10 +168,7 @@ async function keysOf(client: PgConnection): Promise<Header['keys']> {
   return { key_encryption_keys: of('kek'), data_keys: of('data') }
 }
 
-/**
- * Returns true if a request for an exclusive table lock waits for the snapshot's connection. All later requests for the
- * table would have to wait too.
- */
+/** Returns true if a request for an exclusive table lock, and all later requests, wait for the connection. */
 export async function holdsUpOthers(tx: TenantTx, pid: number): Promise<boolean> {
   const { rows } = await sql<{ waits: boolean }>`
     select exists (select from pg_locks l where not l.granted and l.relation is not null

@@ -35,9 +35,7 @@ const NOT_VERIFIED = {
   verified_at: null,
   fault: 'The file could not be read completely, or a test restore failed',
 }
-/**
- * The fault that is recorded when the store could not return a file. The result of an earlier verification stays valid.
- */
+/** The fault recorded when the store could not return a file. An earlier verification stays valid. */
 export const UNREAD = { fault: 'The store did not hand it out when it was to be read again' }
 
 /** Records a successful test restore. Returns the backup's scope, or undefined if the file was deleted or replaced. */

@@ -14,10 +14,7 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import { folderStore } from '../stores/folder.ts'
 
 const PREFIX = 'drill-'
-/**
- * The estimated ratio of database size to backup size. A database is larger because its rows and indexes are not
- * compressed. Used to check free space in advance.
- */
+/** Database size per backup size, for the check of free space. Rows and indexes are not compressed. */
 const GROWS_BY = 12
 /** Disables durability, because the data is not needed after a crash. */
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
@@ -32,10 +29,10 @@ export interface ThrowAwayDeps {
 }
 
 /**
- * Starts a temporary server, runs a task on it and returns the task's result.
+ * Runs a task on a temporary server.
  * @param size the size of the backup, in bytes
- * @param work receives a logger without info and warning messages, because a temporary restore logs nothing useful
- * @throws NotTriedError if the server cannot start, NoRoomError if the disk has too little space
+ * @param work receives a logger without info and warning messages
+ * @throws NotTriedError if the server cannot start, NoRoomError if the disk is too full
  */
 export async function onThrowAwayServer<T>(
   { dataDir, log }: ThrowAwayDeps,

@@ -24,9 +24,7 @@ export async function findPurged(tx: TenantTx, tenantId: number): Promise<Purged
   return rows[0]
 }
 
-/**
- * Marks every purged tenant to be checked again, because the store may contain backup files that were not known before.
- */
+/** Marks every purged tenant to be checked again, because the store may contain unknown backup files. */
 export async function scheduleErasureCheck(tx: TenantTx): Promise<void> {
   await tx.db.updateTable('purged_tenants').set({ erased_at: null }).execute()
 }
@@ -39,7 +37,6 @@ export async function saveErased(tx: TenantTx, tenantId: number): Promise<void> 
     .execute()
 }
 
-/** Returns the ids of the purged tenants recorded in the database. */
 export async function listPurged(tx: TenantTx): Promise<number[]> {
   const rows = await tx.db.selectFrom('purged_tenants').select('id').orderBy('id').execute()
   return rows.map(({ id }) => id)
@@ -70,10 +67,7 @@ export async function enterNotes(client: PgConnection, notes: readonly Note[]): 
     )
 }
 
-/**
- * Records purged tenants from the notes of this database. Returns the notes that are wrong, because their tenant still
- * exists.
- */
+/** Records purged tenants from notes. Returns the notes that are wrong, because their tenant still exists. */
 export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise<Note[]> {
   const wrong: Note[] = []
   for (const note of notes) {
@@ -89,9 +83,7 @@ export async function enterPurged(tx: TenantTx, notes: readonly Note[]): Promise
   return wrong
 }
 
-/**
- * Returns when the job was started, which is part of its file name. Returns null if the job is unknown or not started.
- */
+/** Returns when the job was started, which is part of its file name; null if it is unknown or not started. */
 export async function startOfJob(tx: TenantTx, job: string): Promise<string | null> {
   const found = await tx.db
     .selectFrom('backup_jobs')

@@ -33,10 +33,7 @@ export interface Forgetting {
 
 export interface ForgetTenantDeps extends RewriteDeps {
   db: Scopes
-  /**
-   * Waits until a job ends. Runs the job in this process if no other process does.
-   * @throws StartupError with the cause if the job fails
-   */
+  /** Waits for a job. Runs it here if no other process does. @throws StartupError with the cause if the job fails */
   follow(job: string, onProgress: (share: number) => void): Promise<void>
 }
 

@@ -46,8 +46,7 @@ export async function leaveNote(
   const there = noteIn(name, await findSigned(store, backupKeys, name))
   if (typeof there !== 'string' && there.installation === installation) return
   const value = { purged_tenant: tenant_id, installation, purged_at }
-  // Signs with all root keys, because a server that restores an old backup may have only a former root key to verify
-  // the note.
+  // Signs with all root keys. A server that restores an old backup may have only a former one to verify with.
   await writeSigned(store, { sign: backupKeys.signByAll }, name, value, signal)
 }
 

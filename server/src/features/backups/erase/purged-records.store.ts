@@ -11,18 +11,13 @@ export interface PurgedRecord {
   tenant_id: number
 }
 
-/** The purged records of one table, as listed by a note in a store. */
 export interface RecordNotes {
-  /** The table that contained the records. */
   table: string
   installation: string
   ids: PurgedRecord[]
 }
 
-/**
- * Returns the installation id, and up to `limit` purged records that are not in any note in the store yet, ordered by
- * id.
- */
+/** Returns the installation id, and up to `limit` purged records that no note lists yet, ordered by id. */
 export async function listUnnoted(
   tx: TenantTx,
   { purged }: PurgedRecords,
@@ -45,10 +40,7 @@ export async function saveNoted(
   await sql`update ${sql.table(purged)} set noted_at = now() where id = any(${ids})`.execute(tx.db)
 }
 
-/**
- * Deletes the records listed in notes from a newly loaded database, using the role that sees all rows. Returns the
- * number of deleted records for each table.
- */
+/** Deletes noted records from a newly loaded database, with the role that sees all rows. Returns counts by table. */
 export async function deleteNoted(
   client: PgConnection,
   records: readonly PurgedRecords[],
@@ -68,10 +60,7 @@ export async function deleteNoted(
   return deleted
 }
 
-/**
- * Records the purged records listed in notes, and schedules new notes for them. Skips tables that do not exist in an
- * older schema.
- */
+/** Records the purged records of notes, and schedules new notes. Skips tables that an older schema lacks. */
 export async function enterRecords(
   client: PgConnection,
   records: readonly PurgedRecords[],
@@ -97,10 +86,7 @@ export async function enterRecords(
   await client.query('commit')
 }
 
-/**
- * Deletes purged records and their dependent rows from the staging tables. Returns the number of records for each
- * table.
- */
+/** Deletes purged records and their dependent rows from the staging tables. Returns the counts by table. */
 export async function dropPurged(
   client: PgConnection,
   records: readonly PurgedRecords[],

@@ -61,9 +61,7 @@ export async function noteRecords(
     }
 }
 
-/**
- * Returns the valid notes in the stores. Logs the invalid notes. A restore brings the records of invalid notes back.
- */
+/** Returns the valid notes and logs the invalid ones, whose records a restore brings back. */
 export async function recordNotesIn(
   stores: readonly Store[],
   backupKeys: BackupKeys,

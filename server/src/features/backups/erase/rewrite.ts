@@ -88,9 +88,7 @@ export async function rewrite(
 const ownKeys = (backupKeys: BackupKeys, { keys }: Header): Promise<BackupKeys> =>
   backupKeys.by(keys.root_key)
 
-/**
- * Returns a function that yields the rows of a table without the given tenants. Throws if the file turns out invalid.
- */
+/** Returns a function that yields a table's rows without the given tenants. Throws if the file is invalid. */
 function rowsOf(
   { header, parts, first }: OpenedBackup,
   tenants: ReadonlySet<number>,

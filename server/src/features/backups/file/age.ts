@@ -25,10 +25,7 @@ const MAC_LINE = '\n--- '
 /** Thrown for a file that cannot be decrypted: truncated, altered, or encrypted for other recipients. */
 export class UnreadableFile extends Error {}
 
-/**
- * Encrypts a stream so that each recipient can decrypt it.
- * @param recipients age recipients (`age1…`), at least one
- */
+/** Encrypts a stream so that each recipient can decrypt it. @param recipients age recipients (`age1…`), at least one */
 export async function* encrypt(
   source: AsyncIterable<Uint8Array>,
   recipients: readonly string[],
@@ -50,7 +47,6 @@ export async function* encrypt(
 
 /**
  * Decrypts a stream.
- * @param opener the decrypter with the identities to try on the header
  * @throws UnreadableFile if the file is truncated, was altered, or was encrypted for none of the identities. Bytes
  * yielded before the error are authentic, but may be incomplete.
  */
@@ -102,8 +98,8 @@ export const sealedSize = (bytes: number): number =>
   NONCE_BYTES + bytes + Math.max(1, Math.ceil(bytes / CHUNK_BYTES)) * TAG_BYTES
 
 /**
- * Creates the header for a new file key. The library does not return the file key. Therefore the function encrypts an
- * empty file with the library, with an additional recipient that captures the file key.
+ * Creates the header for a new file key. The library does not return the key, so this encrypts an empty file for an
+ * additional recipient that captures it.
  */
 async function newHeader(recipients: readonly string[]) {
   const encrypter = new Encrypter()
@@ -216,10 +212,7 @@ async function* inChunks(source: AsyncIterable<Uint8Array>, size: number) {
 const payloadKey = (fileKey: Uint8Array, nonce: Uint8Array): KeyObject =>
   createSecretKey(Buffer.from(hkdfSync('sha256', fileKey, nonce, 'payload', 32)))
 
-/**
- * Returns functions that produce the nonces of chunks. A nonce is an eleven-byte counter, followed by a byte that is 1
- * for the last chunk.
- */
+/** Returns functions that produce nonces: an eleven-byte counter, then a byte that is 1 for the last chunk. */
 function chunkCounter() {
   let count = -1
   const again = (isLast: boolean): Buffer => {

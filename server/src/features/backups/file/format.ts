@@ -1,7 +1,4 @@
-/**
- * Defines the format of a backup file: the names of its parts, its header and its manifest. See
- * `docs/reference/backup-file.md`.
- */
+/** Defines the format of a backup file. See `docs/reference/backup-file.md`. */
 
 export const FORMAT = 1
 
@@ -32,7 +29,6 @@ export interface BackedUpTable {
 export interface Header {
   format: typeof FORMAT
   backup_id: string
-  /** The id of the database that was backed up. */
   installation: string
   type: BackupType
   tenant_id: number | null
@@ -63,7 +59,6 @@ export interface Manifest {
   tables: Readonly<Record<string, { rows: number; bytes: number; sha256: string }>>
 }
 
-/** Returns the number of rows in all tables. */
 export const recordsOf = ({ tables }: Manifest): number =>
   Object.values(tables).reduce((sum, { rows }) => sum + rows, 0)
 

@@ -21,15 +21,9 @@ export interface BackupKeys {
   sign(bytes: Uint8Array): string
   /** Returns the MACs with the current and all former root keys. A verifier needs only one of these keys. */
   signByAll(bytes: Uint8Array): string
-  /**
-   * Returns true if any MAC is valid.
-   * @param macs the result of `sign` or `signByAll`
-   */
+  /** Returns true if any MAC is valid. @param macs the result of `sign` or `signByAll` */
   isSigned(bytes: Uint8Array, macs: string): boolean
-  /**
-   * Returns a keeper that reads the same files but writes with the root key of this fingerprint. An unknown or missing
-   * fingerprint means the current root key.
-   */
+  /** Returns a keeper that writes with this root key; with the current one if the fingerprint is unknown or missing. */
   by(fingerprint: string | undefined): Promise<BackupKeys>
 }
 

@@ -1,5 +1,3 @@
-/** The names of a backup's objects in a store. */
-
 const ID = '([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})'
 const FILE = new RegExp(`^${ID}(?:[.]\\d+)?[.]tar[.]zst[.]age$`)
 const SIDECAR = new RegExp(`^${ID}[.]json$`)

@@ -3,10 +3,7 @@
 /** Waits while requests are using the database. */
 export type Rest = () => Promise<unknown>
 
-/**
- * Passes the pieces of a source through, and pauses after each one while requests use the database. The source pauses
- * too, because it is read on demand.
- */
+/** Passes pieces through, and pauses after each while requests use the database. The source pauses too. */
 export async function* resting(
   source: AsyncIterable<Uint8Array>,
   rest?: Rest,

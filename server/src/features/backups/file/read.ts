@@ -20,14 +20,10 @@ import { readToEnd, type TarEntry, unarchive } from './tar.ts'
 import { unzstd } from './unzstd.ts'
 import { add, newTotal, type Total } from './write.ts'
 
-/**
- * The size limits. The first is for the README and the MAC. The second is for the header and the manifest, which grow
- * with the number of tables and partitions.
- */
+/** The size limits: of the README and the MAC, and of the header and the manifest, which grow with the tables. */
 const MAX_NOTE_BYTES = 64 * 1024
 const MAX_TEXT_BYTES = 16 * 1024 * 1024
 
-/** The callbacks that receive the contents of a backup. */
 export interface BackupReader {
   /** Called before any rows are read. If it throws, reading stops. */
   header?(header: Header): Promise<void> | void

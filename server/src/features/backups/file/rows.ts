@@ -1,7 +1,4 @@
-/**
- * Splits a stream of rows between rows. In COPY's text format, values contain no line breaks, so each line break ends a
- * row.
- */
+/** Splits a stream between rows. In COPY's text format each line break ends a row, because values contain none. */
 
 const LINE_BREAK = 10
 /** Returns a Buffer that shares the memory of the array. */

@@ -19,10 +19,7 @@ export async function writeSigned(
   await store.write(name, once(Buffer.from(`${text}\n`)), signal)
 }
 
-/**
- * Reads a signed file. Returns its contents, or an error message if it is invalid or not signed with a known root key.
- * @throws NotStoredError if the file does not exist
- */
+/** Reads a signed file. Returns an error message if it is invalid or not signed. @throws NotStoredError if missing */
 export async function readSigned(
   store: Store,
   backupKeys: BackupKeys,

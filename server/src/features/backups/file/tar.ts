@@ -2,18 +2,14 @@
 import { UnreadableFile } from './age.ts'
 
 const BLOCK = 512
-/**
- * The maximum number of empty blocks after the last file. The format requires two; tar programs may write up to twenty.
- */
+/** The maximum number of empty blocks after the last file. The format requires two; tar programs write up to 20. */
 const MAX_END_BLOCKS = 20
 
 export interface TarFile {
   name: string
-  /** The contents of the file, in one or more pieces. */
   body: readonly Uint8Array[]
 }
 
-/** A file that is being read from an archive. */
 export interface TarEntry {
   name: string
   size: number
@@ -35,7 +31,6 @@ export async function* archive(
   yield Buffer.alloc(2 * BLOCK)
 }
 
-/** Returns how many bytes fill up the last block of a file. */
 const padding = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK
 
 /** Returns the POSIX ustar header of a file that only its owner may read. */

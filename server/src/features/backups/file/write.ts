@@ -1,7 +1,4 @@
-/**
- * Writes a backup (header, rows and manifest) as a stream through tar, zstd and age. Backpressure makes each step wait
- * for the next one.
- */
+/** Writes a backup as a stream through tar, zstd and age. Backpressure makes each step wait for the next one. */
 import { createHash, type Hash } from 'node:crypto'
 import type { TransformOptions } from 'node:stream'
 import { constants, createZstdCompress, type ZstdOptions } from 'node:zlib'
@@ -25,19 +22,14 @@ import { ahead, asBuffer, inParts } from './rows.ts'
 import { archive, type TarFile } from './tar.ts'
 import { through } from './transform.ts'
 
-/**
- * The fastest compression level, which compresses well enough. Higher levels would be the slowest step of the pipeline.
- */
+/** The fastest level, which compresses well enough. Higher levels would be the slowest step of the pipeline. */
 const ZSTD_LEVEL = 1
 
 export interface Source {
   header: Header
   /** Streams the rows of a table in COPY's text format, in pieces of any size. */
   rows(table: string): AsyncIterable<Uint8Array>
-  /**
-   * Pauses both reading and writing while requests use the database. One part is read while the previous one is
-   * written.
-   */
+  /** Pauses while requests use the database. One part is read while the previous one is written. */
   rest?: Rest | undefined
 }
 
@@ -51,8 +43,7 @@ export function writeBackup(
   const options: ZstdOptions & TransformOptions = {
     params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL },
     chunkSize: ZSTD_CHUNK_BYTES,
-    // Accepts a piece only after the previous one is compressed, because the source may then reuse the memory of that
-    // piece.
+    // Accepts a piece only after the previous one is compressed, because the source may then reuse its memory.
     writableHighWaterMark: 1,
   }
   const zstd = createZstdCompress(options)
@@ -94,7 +85,6 @@ async function* filesOf(
 
 const toJson = (value: unknown): Buffer => Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
 
-/** The running totals of a table. */
 export interface Total {
   rows: number
   bytes: number
@@ -103,10 +93,7 @@ export interface Total {
 
 export const newTotal = (): Total => ({ rows: 0, bytes: 0, hash: createHash('sha256') })
 
-/**
- * Passes the bytes through and adds each piece to the total. Hashing a whole part in one step would block the event
- * loop.
- */
+/** Passes bytes through and adds them to the total. Hashing a whole part in one step would block the event loop. */
 async function* counted(rows: AsyncIterable<Uint8Array>, total: Total): AsyncGenerator<Uint8Array> {
   for await (const bytes of rows) {
     add(total, asBuffer(bytes))

@@ -29,9 +29,7 @@ const ENTRY = [
   'checked_at',
 ] as const
 
-/**
- * Returns the completed backups of all tenants that are not deleted. Restricts the result to `ids` if they are passed.
- */
+/** Returns the completed backups of all tenants that are not deleted, restricted to `ids` if they are passed. */
 export function listBackupEntries(tx: TenantTx, ids?: readonly string[]): Promise<BackupEntry[]> {
   return tx.db
     .selectFrom('backups')
@@ -45,10 +43,7 @@ export function listBackupEntries(tx: TenantTx, ids?: readonly string[]): Promis
     .execute()
 }
 
-/**
- * Marks a backup as failed if its status is in `from`. Returns its type and tenant; undefined if its status was
- * different.
- */
+/** Marks a backup as failed if its status is in `from`, and returns its type and tenant; otherwise undefined. */
 export function failBackup(
   tx: TenantTx,
   id: string,
@@ -71,8 +66,8 @@ export interface ToCheck {
 }
 
 /**
- * Returns the backup whose last verification is oldest. Returns undefined if every backup was verified after `before`.
- * Includes damaged backups; excludes the ids in `except`.
+ * Returns the backup, even a damaged one, whose last verification is the oldest; undefined if none is older than
+ * `before`. Excludes the ids in `except`.
  */
 export function nextToCheck(
   tx: TenantTx,

@@ -13,7 +13,6 @@ import { listed } from './unusable.ts'
 /** The minimum age of an orphan. A younger file may belong to a backup that is being created or deleted. */
 const OLD_MS = DAY
 
-/** The objects that belong to one backup in the store. */
 interface StoredFiles {
   /** The names of its files: normally one, but two if the backup was just rewritten. */
   files: string[]

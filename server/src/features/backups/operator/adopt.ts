@@ -76,9 +76,7 @@ async function adoptNotes(
     })
 }
 
-/**
- * Registers a backup from its list entry. Returns undefined on success, or the reason if it could not be registered.
- */
+/** Registers a backup from its list entry. Returns undefined, or the reason if it could not be registered. */
 export async function adoptOne(
   { db, store, backupKeys }: AdoptDeps,
   id: string,
@@ -93,8 +91,7 @@ export async function adoptOne(
   const locked_until = await store.lockedUntil(sidecarName(id))
   return db.acrossTenants(async (tx) => {
     const { backup_id: _, installation: __, root_key, ...backup } = { ...entry, locked_until }
-    // Locks the root key. Without the lock, the retention job could destroy the key as unneeded before this row is
-    // committed.
+    // Locks the root key. Otherwise retention could destroy it as unneeded before this row is committed.
     if (root_key !== undefined && !(await lockUsableRoot(tx, root_key)))
       return `its root key ${root_key} was destroyed when no registered backup needed it, so the file can no longer be decrypted`
     if (backup.tenant_id !== null && !(await findTenant(tx, backup.tenant_id)))

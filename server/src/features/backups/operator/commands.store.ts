@@ -17,7 +17,6 @@ export function jobState(
     .executeTakeFirst()
 }
 
-/** Returns the installation id of the database; undefined if it has none. */
 export async function ownInstallation(tx: TenantTx): Promise<string | undefined> {
   const { rows } = await sql<{ id: string }>`select id from installation`.execute(tx.db)
   return rows[0]?.id

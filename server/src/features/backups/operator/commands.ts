@@ -30,13 +30,8 @@ const ASK_EVERY_MS = 200
 type OnProgress = (share: number) => void
 
 export interface BackupCommands {
-  /**
-   * Creates a backup and waits until it is completed.
-   * @param tenantId the tenant to back up; null for a full backup
-   * @throws StartupError with the cause if the backup fails
-   */
+  /** Creates a backup and waits for it. @param tenantId null for a full backup @throws StartupError if it fails */
   create(tenantId: number | null, onProgress: OnProgress): Promise<Backup>
-  /** Lists all backups, latest first. */
   list(): ReturnType<typeof listBackups>
   /** Verifies a whole backup file and records the result. @throws StartupError if the backup is not usable */
   verify(id: string, onProgress: OnProgress): Promise<Backup>

@@ -1,7 +1,4 @@
-/**
- * The SQL that applies the staged rows to the live tables. Only rows that differ are written, so an unchanged table is
- * not touched.
- */
+/** The SQL that applies the staged rows. Writes only rows that differ, so an unchanged table is not touched. */
 
 import type { PgConnection } from '../../../platform/db/index.ts'
 import type { RestoreRule, RestoreRules } from '../../../platform/feature/restore-rule.ts'
@@ -24,10 +21,7 @@ const listOf = (columns: readonly string[], of?: string) =>
 /** Returns the columns to compare and write. Key columns are excluded, because they identify the row. */
 const valuesOf = ({ columns, key }: Staged) => columns.filter((column) => !key.includes(column))
 
-/**
- * Returns true if live rows that the backup does not contain are removed. Excludes tenants, which another step deletes,
- * and keys, which are never removed.
- */
+/** True if live rows outside the backup are removed. Another step deletes tenants, and keys are never removed. */
 const isCleared = ({ name, tenant, rule }: Ruled) =>
   rule === 'restored' && tenant !== null && name !== 'tenants'
 

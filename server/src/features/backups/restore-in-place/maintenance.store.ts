@@ -1,7 +1,4 @@
-/**
- * The SQL of maintenance mode: an advisory lock that makes every node respond with 503 to requests of one tenant or of
- * all tenants.
- */
+/** The SQL of maintenance mode: an advisory lock that makes every node respond with 503 for one or all tenants. */
 import type { Time } from '../../../lib/time.ts'
 import { EVERY_TENANT, LOCKS, type PgConnection } from '../../../platform/db/index.ts'
 
@@ -10,7 +7,7 @@ const NOTICED_AFTER_MS = 1_000
 
 /**
  * Enters maintenance mode for one tenant, or for all tenants with null. Resolves when every node responds with 503.
- * Maintenance mode lasts until `leaveMaintenance`, or until the connection ends.
+ * Lasts until `leaveMaintenance`, or until the connection ends.
  */
 export async function enterMaintenance(
   client: PgConnection,

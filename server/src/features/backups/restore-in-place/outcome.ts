@@ -1,12 +1,9 @@
-/** The options and the result of a restore. */
-
 /** A record whose access is not restored to the state in the backup. */
 export interface AccessCase {
   table: string
   id: number
   /**
-   * The fields that keep their current value. For a record that was deleted after the backup, the fields with which it
-   * comes back blocked.
+   * The fields that keep their value. For a record deleted since the backup: those with which it comes back blocked.
    */
   fields: string[]
 }
@@ -23,7 +20,6 @@ export interface Difference {
 
 /** The options of a queued restore job. */
 export interface RestoreOptions {
-  /** The tenant to restore; null for all tenants. */
   tenant_id: number | null
   /** `backup` restores access too, for example after a break-in. Sessions, keys and used codes are never restored. */
   access: 'merged' | 'backup'
@@ -39,9 +35,6 @@ export interface RestoreResult {
   purged: number[]
   /** The number of records, by table, that were not restored because they were purged, such as patients. */
   purged_records: Record<string, number>
-  /**
-   * The tenants that this restore deleted because they were created or restored after the backup. They can be restored
-   * again.
-   */
+  /** The tenants, created or restored after the backup, that this restore deleted. They can be restored again. */
   deleted: number[]
 }

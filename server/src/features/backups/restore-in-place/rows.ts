@@ -1,7 +1,4 @@
-/**
- * The sources of restored rows: the backup file itself, or a temporary server that has migrated the rows to the current
- * schema.
- */
+/** The sources of restored rows: the backup file, or a temporary server that migrated the rows to this schema. */
 import { ownerClient, type PgConnection } from '../../../platform/db/index.ts'
 import type { Migration } from '../../../platform/schema/migrate.ts'
 import { takeSnapshot } from '../create/snapshot.store.ts'
@@ -15,10 +12,7 @@ import { restoreIntoEmpty } from '../restore-into-empty/restore.ts'
 
 export interface RowSource {
   tables: readonly BackedUpTable[]
-  /**
-   * Calls `take` with chunks of complete rows until all rows are read. The rows are verified only when this function
-   * returns.
-   */
+  /** Calls `take` with chunks of complete rows. The rows are verified only when this function returns. */
   each(take: (table: string, rows: Buffer) => Promise<void>): Promise<void>
 }
 
@@ -35,15 +29,11 @@ export interface OlderDeps extends ThrowAwayDeps {
   backupKeys: BackupKeys
   /** The header from the first read of the file. The file is read twice, and both headers must match. */
   header: Header
-  /** The names of the tables to read. */
   wanted: readonly string[]
   migrations?: Migration[] | undefined
 }
 
-/**
- * Loads a file with an older schema into a temporary server, and migrates the rows there.
- * @param use receives the migrated rows; the server is stopped when it returns
- */
+/** Loads a file with an older schema into a temporary server and migrates it. The server stops when `use` returns. */
 export function withOlderRows<T>(
   file: AsyncIterable<Uint8Array>,
   size: number,

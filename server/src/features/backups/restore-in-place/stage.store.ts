@@ -1,7 +1,4 @@
-/**
- * The SQL of the stage. The stage consists of temporary tables with the rows of a backup. They do not affect the live
- * tables, and no other connection can see them.
- */
+/** The SQL of the stage: temporary tables with the rows of a backup, which no other connection can see. */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -15,7 +12,6 @@ export interface Staged {
   name: string
   /** The columns to restore. Generated columns are left out. */
   columns: readonly string[]
-  /** The columns of the table's primary key. */
   key: readonly string[]
   /** The column that contains the tenant id; null if the rows belong to no tenant. */
   tenant: string | null
@@ -143,9 +139,7 @@ const columnsOf = (references: readonly Reference[]) => [
   ...new Set(references.flatMap(({ columns }) => columns)),
 ]
 
-/**
- * Orders tables so that each comes after the tables that it references. In a cycle, a nullable reference is set later.
- */
+/** Orders tables after those that they reference. In a cycle, a nullable reference is set later. */
 function inOrder(tables: readonly Described[], references: readonly Reference[]): Staged[] {
   const waiting = new Map(tables.map((table) => [table.name, table]))
   const ordered: Staged[] = []

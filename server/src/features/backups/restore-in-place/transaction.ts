@@ -50,7 +50,6 @@ export interface InPlaceDeps extends StageDeps {
   }
 }
 
-/** The input of a restore, including the staged backup. */
 export interface RestoreInput {
   readonly client: PgConnection
   readonly job: Job
@@ -69,7 +68,6 @@ interface RestoreRun extends RestoreInput {
   purged: Pick<RestoreResult, 'purged' | 'purged_records'>
   cases: TenantCase[]
   tables: RestoreResult['tables']
-  /** The ids of the tenants that the restore deletes. */
   deleted: number[]
   /** Work that features do after the commit. */
   afterwards: ((client: PgConnection) => Promise<void>)[]
@@ -97,10 +95,7 @@ const EXCLUDE_PURGED: RestoreStep = {
   },
 }
 
-/**
- * Runs with the role that sees all rows, because the user who requested the restore, or another superadmin, may belong
- * to another tenant.
- */
+/** Runs with the role that sees all rows, because the requester or another superadmin may be of another tenant. */
 const NARROW_ACCESS: RestoreStep = { name: 'narrow access', role: 'platform', run: narrow }
 
 /** The steps of a restore. If one step fails, all changes are rolled back. */

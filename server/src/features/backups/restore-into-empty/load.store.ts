@@ -128,8 +128,7 @@ function openCopy(client: PgConnection, { name, columns }: BackedUpTable): Copy 
   done.catch(handledLater)
   return {
     table: name,
-    // Resolves before the rows are sent, so that the caller can read the next ones in the meantime. The database
-    // validates the rows.
+    // Resolves before the rows are sent, so that the caller can read the next ones. The database validates the rows.
     async write(rows) {
       await sending
       const room = new Promise<void>((resolve) => {

@@ -37,13 +37,9 @@ export interface EmptyRestoreDeps {
   migrations?: Migration[]
 }
 
-/**
- * Thrown when this release does not have all migrations of the backup's release. Only that other release can restore
- * the backup.
- */
+/** Thrown when this release lacks migrations of the backup's release. Only that release can restore the backup. */
 export class OtherReleaseError extends StartupError {}
 
-/** The result of a restore into an empty database. */
 export interface Restored {
   header: Header
   records: number
@@ -53,11 +49,7 @@ export interface Restored {
   purged_records: Record<string, number>
 }
 
-/**
- * Restores a backup into an empty database and migrates it to the current schema.
- * @param file the bytes of the backup file
- * @throws StartupError with the cause; the database then stays empty
- */
+/** Restores a backup into an empty database and migrates it. @throws StartupError; the database then stays empty */
 export async function restoreIntoEmpty(
   file: AsyncIterable<Uint8Array>,
   deps: EmptyRestoreDeps,
@@ -69,9 +61,7 @@ export async function restoreIntoEmpty(
   return restored
 }
 
-/**
- * Registers the purged records. Their rows are already deleted, so a crash before this step restores no purged record.
- */
+/** Registers the purged records. Their rows are already deleted, so a crash before this step restores none. */
 async function enterOwnRecords(
   { address, recordNotes, purgedRecords }: EmptyRestoreDeps,
   { installation }: Header,
@@ -142,10 +132,7 @@ async function load(
 
 const OF_A_CLINIC = 'This is a backup of one tenant. An empty database requires a full backup.'
 
-/**
- * Returns the migrations that created the backup's schema.
- * @throws OtherReleaseError if this release lacks any of them
- */
+/** Returns the migrations of the backup's schema. @throws OtherReleaseError if this release lacks any of them */
 function migrationsOf(header: Header, ours: readonly Migration[]): readonly Migration[] {
   const known = ours.at(-1)?.version ?? 0
   if (header.schema_version > known)

@@ -45,7 +45,6 @@ const DROPPED = `
     and (conrelid in (select oid from loaded) or confrelid in (select oid from loaded))
   order by rank, name, away`
 
-/** A dropped key or index. */
 interface Built {
   table: string
   kind: 'index' | 'unique index' | 'constraint'
@@ -56,17 +55,11 @@ interface Built {
 /** The dropped parts of a schema, with what is needed to restore them. */
 export interface Safeguards {
   built: readonly Built[]
-  /**
-   * The statements that restore references, then triggers, then forced row-level security. References need the keys,
-   * which are restored before.
-   */
+  /** Restores references, then triggers, then forced row-level security. References need the keys restored before. */
   restoring: readonly string[]
 }
 
-/**
- * Drops the constraints, indexes, triggers and forced row-level security of the tables. Partitions that are created
- * during the load therefore have none of them either.
- */
+/** Drops the constraints, indexes, triggers and forced row-level security, so new partitions have none either. */
 export async function dropConstraints(
   client: PgConnection,
   tables: readonly string[],
@@ -108,10 +101,7 @@ export async function build(client: PgConnection, built: readonly Built[]): Prom
   }
 }
 
-/**
- * Returns the statement that creates a key or an index. If the statement has no name, PostgreSQL generates the name, as
- * it does for partitions.
- */
+/** Returns the statement that creates a key or an index. PostgreSQL generates the name if there is none. */
 function statementFor(table: string, kind: Built['kind'], rest: string, name?: string): string {
   if (kind !== 'constraint') return `create ${kind} ${name ?? ''} on ${table} ${rest}`
   return `alter table ${table} add ${name ? `constraint ${name}` : ''} ${rest}`
@@ -129,10 +119,7 @@ export async function putBack(client: PgConnection, statements: readonly string[
     }
 }
 
-/**
- * @param made the schema as read before anything was dropped
- * @throws Error if the current schema differs
- */
+/** @param made the schema as read before anything was dropped @throws Error if the current schema differs */
 export async function requireRestoredSchema(client: PgConnection, made: string): Promise<void> {
   if ((await readSchema(client)) !== made) throw new Error('loading the data changed the schema')
 }

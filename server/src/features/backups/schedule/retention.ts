@@ -16,10 +16,7 @@ const OUTDATED = jobKind<Record<string, never>>('backups.outdated', { expireInSe
 
 /** How long safety backups and the rows of failed backups are kept, regardless of BACKUP_KEEP. */
 const ANYWAY_MS = 7 * DAY
-/**
- * The minimum age of an orphan. Creating a backup takes less time, so an older file without a row belongs to no running
- * job.
- */
+/** The minimum age of an orphan. Backups take less time, so an older file without a row belongs to no job. */
 const ORPHAN_MS = 2 * DAY
 
 export interface RetentionDeps {
@@ -65,8 +62,8 @@ export async function deleteOutdatedBackups(
       ? 'locked'
       : await db.acrossTenants(async (tx) => {
           await lockUntilEnd(tx, 'storeDeletion')
-          // Checks again, because earlier deletions may have taken minutes. If a newer backup has failed or was deleted
-          // in that time, this backup is needed again.
+          // Checks again after earlier deletions. A newer backup may have failed since, so this one may be needed
+          // again.
           const stillOutdated = await findOutdated(tx, limits)
           if (!stillOutdated.some(({ id }) => id === backup.id)) return 'needed'
           return deleteWithFile(tx, SYSTEM, backup, { files: store, log })

@@ -14,14 +14,10 @@ export interface RootKeysDeps {
   store: Store
   log: Logger
   sealer: Sealer
-  /** The tables whose values are encrypted directly with the root key. */
   rootSealed: readonly RootSealed[]
 }
 
-/**
- * Destroys the former root keys that no backup needs. Destroys none while the store contains a backup that is unknown
- * to the database.
- */
+/** Destroys the former root keys that no backup needs; none while the store contains an unknown backup. */
 export async function destroyUnneededRoots(deps: RootKeysDeps): Promise<void> {
   const { db, store, log, sealer, rootSealed } = deps
   const stored = (await store.list()).flatMap(({ name }) => backupIdOf(name) ?? [])

@@ -1,25 +1,17 @@
-/**
- * Stores backups in a folder. Each file is written under a temporary name, flushed and then renamed, so that a partial
- * file never has its final name.
- */
+/** Stores backups in a folder. Each file is written under a temporary name, flushed and then renamed. */
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NoRoomError, NotStoredError, type OpenStore, type StoredObject } from './store.ts'
 import { writeOut } from './write-out.ts'
 
-/**
- * The free space to keep on the disk: 5 % of the disk, but at most 1 GiB. The embedded database may use the same disk.
- */
+/** The free space to keep: 5 % of the disk, at most 1 GiB. The embedded database may use the same disk. */
 const SPARE_SHARE = 0.05
 const MAX_SPARE = 1024 ** 3
 const CHECK_EVERY_BYTES = 16 * 1024 ** 2
 const PART = '.part'
 
-/**
- * @param folder the folder for the backups; if it is missing, it is created so that only the service's user can access
- * it
- */
+/** Creates a missing `folder` so that only the service's user can access it. */
 export function folderStore(folder: string): OpenStore {
   const path = (name: string) => join(folder, name)
   const made = () => mkdir(folder, { recursive: true, mode: 0o700 })
@@ -125,10 +117,7 @@ export function folderStore(folder: string): OpenStore {
   }
 }
 
-/**
- * Returns true if the disk, a quota or a limit of the process is exhausted. This can happen even after the check for
- * free space.
- */
+/** Returns true if the disk, a quota or a process limit is exhausted, even after the check for free space. */
 const isFull = (error: unknown): error is NodeJS.ErrnoException =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
 

@@ -42,10 +42,7 @@ export interface Store {
   list(): Promise<StoredObject[]>
   /** Deletes partial data of one object that a crashed process left behind. */
   discard(name: string): Promise<void>
-  /**
-   * Deletes partial data of all objects, as `discard` does for one object. Keeps data that was written after this time
-   * in milliseconds.
-   */
+  /** Deletes partial data of all objects, except data written after this time in milliseconds. */
   sweep(before: number): Promise<void>
   /** Checks the free space. @throws NoRoomError if the store has no room for this many bytes */
   requireRoom(bytes: number): Promise<void>

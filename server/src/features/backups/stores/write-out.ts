@@ -1,7 +1,4 @@
-/**
- * Writes a file of any size in large blocks and flushes it as it grows. The source produces blocks while others are
- * written.
- */
+/** Writes a file in large blocks and flushes it as it grows. The source produces blocks while others are written. */
 import type { FileHandle } from 'node:fs/promises'
 
 const BLOCK_BYTES = 1024 * 1024
@@ -38,10 +35,7 @@ export async function writeOut(
   }
 }
 
-/**
- * Returns a function that runs tasks in the background, one at a time. Each call waits for the previous task, and
- * throws the error of that task.
- */
+/** Returns a function that runs tasks one at a time. Each call waits for the previous task and throws its error. */
 function oneAtATime() {
   let last = Promise.resolve()
   return {
@@ -55,10 +49,7 @@ function oneAtATime() {
   }
 }
 
-/**
- * Groups the bytes into blocks. Two buffers are used in turn, so a block stays valid until the second block after it is
- * requested.
- */
+/** Groups bytes into blocks. Two buffers alternate, so a block stays valid until the second block after it. */
 async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let [room, other] = [Buffer.allocUnsafeSlow(BLOCK_BYTES), Buffer.allocUnsafeSlow(BLOCK_BYTES)]
   let length = 0

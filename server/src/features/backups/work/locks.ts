@@ -22,10 +22,7 @@ export interface AcquiredLock extends AsyncDisposable {
 }
 
 export interface BackupLocks {
-  /**
-   * Acquires a shared lock. Returns undefined if another connection holds the lock exclusively.
-   * @throws Problem 503 if the database does not respond
-   */
+  /** Acquires a shared lock; undefined while it is held exclusively. @throws Problem 503 without the database */
   share(...lock: Parameters<LockConnection['share']>): Promise<AcquiredLock | undefined>
 }
 

@@ -9,10 +9,7 @@ export const BACKUP_JOB_KINDS = ['backup', 'restore', 'restore_preview', 'backup
 
 const IS_PREVIEW = sql`coalesce((options ->> 'dry_run')::boolean, false)`
 
-/**
- * True for jobs that can be cancelled: those that are queued, and running ones that change no data. A running restore
- * ends within minutes, completely or not at all.
- */
+/** True for queued jobs, and for running ones that change no data. A running restore ends within minutes. */
 const CAN_CANCEL = sql`cancelled_by is null and kind <> 'forget'
   and (status = 'queued' or status = 'running' and (kind = 'create' or ${IS_PREVIEW}))`
 
@@ -31,10 +28,7 @@ export const BACKUP_JOBS = sql<LongJobRow>`
     progressed_at, counted_since, finished_at, ${CAN_CANCEL} as can_cancel
   from backup_jobs`
 
-/**
- * Cancels a backup job: ends a queued job, and tells the process of a running job to stop. Returns false if the job
- * cannot be cancelled any more.
- */
+/** Ends a queued job, or signals the process of a running one. Returns false if it cannot be cancelled any more. */
 export async function cancelBackupJob(tx: TenantTx, id: string, actor: Actor): Promise<boolean> {
   const { rows } = await sql<{ status: string; kind: string; backup_id: string }>`
     update backup_jobs set cancelled_by = ${JSON.stringify(actor)},

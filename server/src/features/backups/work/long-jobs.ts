@@ -1,4 +1,3 @@
-/** Lists backup jobs among the long jobs of all features, and cancels them. */
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { JobSource } from '../../../platform/feature/job-source.ts'
 import { appendCancellation } from '../../../platform/jobs/index.ts'

@@ -1,7 +1,6 @@
 /** The progress that backup jobs report. */
 import type { JobUnit } from '../../../platform/feature/job-source.ts'
 
-/** How far a backup job is. */
 export interface Progress {
   /** The share of the whole job that is done, between 0 and 1. */
   share: number

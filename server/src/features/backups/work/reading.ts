@@ -1,7 +1,4 @@
-/**
- * Prevents the deletion of backups that a node is reading. If a process loses its lock, it nevertheless continues
- * reading.
- */
+/** Prevents the deletion of backups that a node is reading. A process that loses its lock continues reading. */
 import { Problem } from '../../../lib/problems.ts'
 import { readLockOf } from '../backups.store.ts'
 import type { BackupLocks } from './locks.ts'

@@ -86,10 +86,7 @@ export async function shareJob(
   if (rows[0]?.acquired !== true) throw new LostJobError()
 }
 
-/**
- * The maximum time that a restore may wait in the queue. The requester expects the restore soon, and a late restore
- * would silently discard newer changes.
- */
+/** The maximum wait of a queued restore. A late restore would silently discard newer changes. */
 const RESTORE_WAITS_AT_MOST = '1 hour'
 
 /** Returns when the restore was requested, if it has waited too long. Otherwise returns undefined. */
@@ -225,10 +222,7 @@ export async function endJob(
   return ended !== undefined
 }
 
-/**
- * Marks a restore job as completed, in the transaction of the restore.
- * @throws LostJobError if another process already ended the job and recorded that nothing was restored
- */
+/** Marks a restore job as completed, in its transaction. @throws LostJobError if another process ended the job */
 export async function completeRestore(
   client: PgConnection,
   id: string,
@@ -239,9 +233,7 @@ export async function completeRestore(
   if (rowCount === 0) throw new LostJobError()
 }
 
-/**
- * Marks an existing backup as queued, because it is being created again. Returns false if the backup does not exist.
- */
+/** Marks an existing backup as queued, because it is created again. Returns false if it does not exist. */
 export async function beginAgain(tx: TenantTx, id: string): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')
@@ -281,10 +273,7 @@ export interface CreatedBackup {
   locked_until: string | null
 }
 
-/**
- * Marks a backup as completed and verified.
- * @throws NotStoredError if the backup was purged with its tenant, or was marked as failed
- */
+/** Marks a backup as completed and verified. @throws NotStoredError if it was purged or marked as failed */
 export async function completeBackup(tx: TenantTx, id: string, made: CreatedBackup): Promise<void> {
   const { numUpdatedRows } = await tx.db
     .updateTable('backups')

@@ -51,10 +51,7 @@ export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
   /** Maps each database constraint to the problem that its feature throws when it is violated. */
   conflicts: Conflicts
   locks: BackupLocks
-  /**
-   * The id of the only job to run. This job is run only if no service claims queued jobs. If undefined, the worker runs
-   * all jobs.
-   */
+  /** The id of the only job to run, and only if no service claims queued jobs. Undefined runs all jobs. */
   only?: string | undefined
   /** Called within the transaction that marks a backup as completed. */
   onCreated(tx: TenantTx): Promise<void>
@@ -94,10 +91,7 @@ export function startBackupWorker(given: BackupWorkerDeps): BackupWorker {
   const { db, clock, log } = deps
   const stopping = new AbortController()
 
-  /**
-   * Returns true if a service will claim the job. This is preferred, because the service has its own store and keys and
-   * outlives this command.
-   */
+  /** Returns true if a service will claim the job. Preferred, because the service outlives this command. */
   const isLeft = async () =>
     deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
 
@@ -320,8 +314,7 @@ async function conclude(
   ending: AbortSignal,
   work: (tx: TenantTx) => Promise<unknown>,
 ): Promise<void> {
-  // The outcome of a restore is recorded in maintenance mode too, because the restore may have entered that mode
-  // itself.
+  // Records a restore in maintenance mode too, because the restore may have entered that mode itself.
   if (kind === 'restore') return void (await db.acrossTenants(work))
   const logFailure = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {
@@ -341,7 +334,6 @@ async function conclude(
   }
 }
 
-/** The dependencies needed to end a job. */
 export type JobEndDeps = Pick<BackupWorkerDeps, 'db' | 'store' | 'backupKeys' | 'log'>
 
 /** Marks jobs as failed whose process has died. */

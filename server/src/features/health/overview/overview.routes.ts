@@ -1,4 +1,3 @@
-/** The `/api/admin/overview` route. */
 import { admins } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { OverviewQuery, type overviewSchema } from './overview.schema.ts'

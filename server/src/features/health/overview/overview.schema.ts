@@ -28,10 +28,7 @@ const COMMON = {
 }
 const Common = Type.Object(COMMON)
 
-/**
- * The values of the parts by name. A value is null if reading the part failed or if the part has no data about this
- * tenant.
- */
+/** The parts by name. Null if reading the part failed or the part has no data about this tenant. */
 type Read = Record<string, unknown>
 export type Overview = Static<typeof Common> & { attention: Read; counts: Read }
 

@@ -63,9 +63,7 @@ export function overviewService(deps: OverviewDeps): OverviewService {
       'list',
     )
 
-  /**
-   * Reads the parts in one transaction. If that fails, reads each part separately and leaves out the parts that fail.
-   */
+  /** Reads the parts in one transaction; if that fails, each part separately without those that fail. */
   async function readParts(
     scope: Scope,
     parts: readonly NamedPart[],

@@ -19,7 +19,6 @@ const PASSING = [408, 429, 500, 502, 503, 504]
 
 type Answered = Extract<Transfer, { kind: 'answered' }>
 
-/** The bytes to send, with the checksums that the server verifies. */
 export interface Content {
   bytes: Buffer
   /** The SHA-256 in hexadecimal, and the MD5 in base64 (RFC 1864). */
@@ -42,10 +41,7 @@ export interface BucketRequest {
 }
 
 export interface Bucket {
-  /**
-   * Sends a request.
-   * @throws BucketError if the bucket rejects the request or all attempts fail; the signal's reason if aborted
-   */
+  /** Sends a request. @throws BucketError if it is rejected or all attempts fail; the signal's reason if aborted */
   ask(request: BucketRequest): Promise<Answered>
   close(): Promise<void>
 }

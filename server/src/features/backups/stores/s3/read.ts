@@ -1,28 +1,21 @@
-/**
- * Reads an object in pieces, with one request for each piece. If a connection breaks, only one piece is requested
- * again. A slow reader keeps no connection open.
- */
+/** Reads an object with one request per piece: a broken connection costs one piece, a slow reader holds none open. */
 import { SECOND } from '../../../../lib/clock.ts'
 import { type ByteRange, NotStoredError, StoreError } from '../store.ts'
 import { type Bucket, BucketError } from './bucket.ts'
 
 const PIECE_DEADLINE_MS = 60 * SECOND
 const BITE = 256 * 1024
-/**
- * Added to the size limit of each response. It makes room for an error message even if only a few bytes were requested.
- */
+/** Added to the size limit of each response, so that an error message fits even if few bytes were requested. */
 const REFUSAL_BYTES = 16 * 1024
 
 export interface ReadOptions {
   bucket: Bucket
   key: string
-  /** The number of bytes to read per request. */
   pieceBytes: number
 }
 
 interface Piece {
   bytes: Buffer
-  /** The size of the whole object in bytes. */
   size: number
   etag: string | undefined
 }

@@ -30,10 +30,7 @@ export function s3Store(options: S3StoreOptions): OpenStore {
   const bucket = openBucket(options)
   const keyOf = (name: string) => prefix + name
 
-  /**
-   * Returns the headers of a GOVERNANCE lock. Only a permission that the service's key should not have can remove such
-   * a lock.
-   */
+  /** Returns the headers of a GOVERNANCE lock. The service's key should lack the permission to remove it. */
   const lock = () =>
     lockDays === undefined
       ? {}
@@ -68,10 +65,7 @@ export function s3Store(options: S3StoreOptions): OpenStore {
     return there
   }
 
-  /**
-   * Deletes one version of an object. In a versioned bucket, a deletion without a version only hides the object.
-   * Returns false if the version is locked.
-   */
+  /** Deletes one version; false if it is locked. Without a version, a deletion only hides the object. */
   async function deleteVersion(name: string, { version, lockedUntil }: Head): Promise<boolean> {
     const isLocked = lockedUntil !== null && Date.parse(lockedUntil) > clock.now()
     if (isLocked) return false
@@ -139,9 +133,6 @@ export function s3Store(options: S3StoreOptions): OpenStore {
   }
 }
 
-/**
- * Returns true if a lock caused the rejection. Services report this in different ways, so the function checks the
- * message too.
- */
+/** Returns true if a lock caused the rejection. Checks the message too, because services differ. */
 const isRefusedByLock = ({ status, message }: BucketError): boolean =>
   (status === 400 || status === 403) && /object.?lock|worm|retention/i.test(message)

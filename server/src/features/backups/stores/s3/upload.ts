@@ -1,16 +1,11 @@
-/**
- * Uploads an object as a stream, in parts with checksums, so that memory use stays constant. The object becomes visible
- * only after the last request has succeeded.
- */
+/** Uploads an object in parts with checksums. The object becomes visible only after the last request has succeeded. */
 import { createHash } from 'node:crypto'
 import { SECOND } from '../../../../lib/clock.ts'
 import { StoreError } from '../store.ts'
 import { type Bucket, BucketError, type BucketRequest, type Content, contentOf } from './bucket.ts'
 import { elementsOf, escapeXml, textOf } from './xml.ts'
 
-/**
- * The number of parts that have the same size, as some services require. The later parts of a huge object are larger.
- */
+/** The number of parts of equal size, as some services require. Later parts of a huge object are larger. */
 const EQUAL_PARTS = 4_000
 /** The maximum number of parts in S3. With first parts of 8 MiB, an object can have about 1 TiB. */
 const MAX_PARTS = 10_000
@@ -36,10 +31,7 @@ interface Part {
   etag: string
 }
 
-/**
- * Uploads an object.
- * @throws any error of the source, BucketError, or the reason of the signal; the object is then not created
- */
+/** Uploads an object, or creates none. @throws any error of the source, BucketError, or the signal's reason */
 export async function upload(
   target: UploadTarget,
   source: AsyncIterable<Uint8Array>,
@@ -211,8 +203,8 @@ export const sizeOfPart = (number: number, first: number): number =>
   first * 2 ** Math.max(0, Math.ceil((number - EQUAL_PARTS) / 1_000))
 
 /**
- * Splits a source into parts. Only the last part may be smaller. An empty source yields one empty part. A part stays
- * valid until the second part after it is requested.
+ * Splits a source into parts. Only the last may be smaller; an empty source yields one empty part. A part stays valid
+ * until the second part after it is requested.
  */
 async function* inParts(
   source: AsyncIterable<Uint8Array>,
