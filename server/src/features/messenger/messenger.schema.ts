@@ -1,4 +1,3 @@
-/** The API schemas of the messenger. */
 import Type, { type Static } from 'typebox'
 import { Nullable, Timestamp } from '../../lib/shapes.ts'
 import { MAX_TYPED } from './linking/codes.ts'

@@ -1,10 +1,7 @@
 import type { Generated } from 'kysely'
 import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 
-/**
- * The state of the bot. `deaf`: the bot can send, but updates do not arrive in the configured way. `away`: the provider
- * has not responded for a minute.
- */
+/** The bot's state. `deaf`: it can send but gets no updates. `away`: the provider has not responded for a minute. */
 export type BotState = 'new' | 'ok' | 'deaf' | 'conflict' | 'refused' | 'away'
 
 export interface MessengerBotTable {

@@ -32,10 +32,7 @@ import { CHAT_UNLINKED, UNLINKED } from './text/bot-replies.ts'
 import type { ShowAmount } from './text/lines.ts'
 import { purgeRows } from './upkeep/upkeep.store.ts'
 
-/**
- * The number of database connections of the bot. They are separate, so that requests and messages do not wait for each
- * other.
- */
+/** The bot's own database connections, so that requests and messages do not wait for each other. */
 const POOL_SIZE = 4
 
 type Core = Needs<

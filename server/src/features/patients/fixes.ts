@@ -1,4 +1,3 @@
-/** Self-healing checks for the patients feature. */
 import { type Fix, idIn } from '../../platform/feature/fix.ts'
 import { countCached, forgetFaults, listFaults } from './cache/faults.store.ts'
 

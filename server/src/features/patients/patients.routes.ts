@@ -1,4 +1,3 @@
-/** The `/api/patients*` routes for patient records. */
 import type { Clock } from '../../lib/clock.ts'
 import { pageStartOf } from '../../lib/page.ts'
 import { clinicAdmins, clinicians, members, recordKeepers } from '../../platform/access/index.ts'

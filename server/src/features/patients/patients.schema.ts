@@ -1,4 +1,3 @@
-/** Request and response schemas for patients. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import {
@@ -18,16 +17,10 @@ import { SEXES } from './records/fields.ts'
 const MAX_IDENTIFIERS = 20
 const MAX_ALLERGIES = 100
 
-/**
- * Matches the separator between system and value. Also matches its full-width form, because normalization turns that
- * into `|`.
- */
+/** Matches the separator of system and value, and its full-width form, which normalization turns into `|`. */
 const SEPARATORS = '|\\uff5c'
 
-/**
- * An identifier. In the text form `system|value`, the first `|` ends the system. A system must therefore not contain
- * `|`.
- */
+/** An identifier. In the text form `system|value`, the first `|` ends the system, so a system must not contain `|`. */
 const Identifier = Type.Object({
   system: numberLine(200, SEPARATORS, {
     description: 'The issuer, without `|`.',
@@ -78,9 +71,7 @@ const place = {
   deleted_at: Nullable(Timestamp),
 }
 
-/**
- * The names of the fields that the caller's role may not see. Such fields are absent, because null means "no value".
- */
+/** The fields that the caller's role may not see. They are absent, because null means "no value". */
 const redacted = Type.Optional(
   Type.Array(Type.String(), {
     description: 'The fields that are hidden from the role of the caller.',

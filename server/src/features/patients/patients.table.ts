@@ -1,4 +1,3 @@
-/** Types of the patients tables. */
 import type { Generated, GeneratedAlways } from 'kysely'
 import type { RestoreColumns } from '../../platform/feature/restore-columns.ts'
 import type { PurgedRecords, RestoreRules } from '../../platform/feature/restore-rule.ts'
@@ -10,10 +9,7 @@ export interface PatientsTable extends SealedColumns {
   department_id: number | null
   attending_doctor_id: number | null
   version: Generated<number>
-  /**
-   * The data key that encrypts all encrypted columns of the row. The database derives this id from the encrypted
-   * values.
-   */
+  /** The data key of all encrypted columns of the row. The database derives the id from the encrypted values. */
   data_key_id: GeneratedAlways<number>
   created_at: Generated<string>
   updated_at: Generated<string>

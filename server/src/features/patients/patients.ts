@@ -1,4 +1,3 @@
-/** Assembles the patients feature. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
 import { accessOperations } from './accesses/accesses.routes.ts'

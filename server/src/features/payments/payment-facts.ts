@@ -4,10 +4,7 @@ export const PROVIDERS = ['cardnet', 'paygate'] as const
 
 export type Provider = (typeof PROVIDERS)[number]
 
-/**
- * The status of a payment, without regard to refunds. `pending`, `authorized` and `failed` are open, which means that
- * another status may follow.
- */
+/** A payment's status, apart from refunds. `pending`, `authorized` and `failed` may be followed by another status. */
 export type SaidStatus = 'pending' | 'authorized' | 'failed' | 'canceled' | 'succeeded'
 
 /** The facts about a payment that a notice can change. Other parts of the notice are ignored. */
@@ -64,10 +61,7 @@ export interface Notice {
 
 /** The result of reading a stored notice. */
 export type PaymentReading =
-  /**
-   * The notice reports a payment. `isGrowth` means that the refunded total should increase. If it does not, the
-   * provider's API may lag.
-   */
+  /** The notice reports a payment. With `isGrowth`, the refunded total should increase. If not, the API may lag. */
   | { is: 'payment'; facts: PaymentFacts; isGrowth?: boolean }
   /** The notice does not concern a payment. */
   | { is: 'ignored' }

@@ -1,7 +1,4 @@
-/**
- * The routes `/webhooks/cardnet` and `/webhooks/paygate`, which the providers call, and the payment routes for
- * operators.
- */
+/** The routes `/webhooks/cardnet` and `/webhooks/paygate` for the providers, and the payment routes for operators. */
 import { pageStartOf } from '../../lib/page.ts'
 import { Problem } from '../../lib/problems.ts'
 import { spanOf } from '../../lib/span.ts'

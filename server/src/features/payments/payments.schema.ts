@@ -1,4 +1,3 @@
-/** The API schemas of payments and their notifications. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { described, Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
@@ -6,10 +5,7 @@ import { PROVIDERS, UNUSABLE_REASONS, type UnusableReason } from './payment-fact
 import { NOTIFICATION_STATES } from './payments.table.ts'
 import { PAYMENT_STATUSES } from './states.ts'
 
-/**
- * The response to every stored notice. It is the same whether or not the notice is applied, so that strangers learn
- * nothing.
- */
+/** The response to every stored notice, whether applied or not, so that strangers learn nothing. */
 export const Received = Type.Object({ received: Type.Literal(true) }, { $id: 'Received' })
 
 const MinorUnits = Type.Integer({

@@ -18,10 +18,7 @@ const SOURCE = Symbol('source')
 export const sourceOf = (value: unknown): string | undefined =>
   (value as { [SOURCE]?: string } | null | undefined)?.[SOURCE]
 
-/**
- * Parses JSON, but stores the source text of every number in place of the number. Returns undefined for invalid JSON or
- * UTF-8.
- */
+/** Parses JSON, with the source text of each number as its value. Returns undefined for invalid JSON or UTF-8. */
 export function exactly(body: Buffer): unknown {
   const parse = JSON.parse as (
     text: string,

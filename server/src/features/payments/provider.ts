@@ -1,4 +1,3 @@
-/** The interface of a payment provider. */
 import type { Network } from '../../platform/net/index.ts'
 import type { SentNotification } from './inbox/sealed.ts'
 import type { Arriving } from './inbox/store-arrivals.ts'
@@ -7,10 +6,7 @@ import type { PaymentReading, Provider } from './payment-facts.ts'
 import type { VerifyNotification } from './records/records.service.ts'
 
 export interface PaymentProvider {
-  /**
-   * False if the provider's variables are not set. Its notices are then unverified, and only a limited number is
-   * stored.
-   */
+  /** False if the provider's variables are not set. Its notices are then unverified and limited in number. */
   isConfigured: boolean
   /**
    * Checks a notice before it is stored.

@@ -18,22 +18,16 @@ export const PAYMENT_STATUSES = [
 
 export type PaymentStatus = (typeof PAYMENT_STATUSES)[number]
 
-/** The fields of a payment that can change. */
 export interface PaymentState {
   status: PaymentStatus
   amount: number
   amount_refunded: number
   currency: string
-  /**
-   * The time of the report that led to this state, in milliseconds since the epoch. Used to order reports of open
-   * states only.
-   */
+  /** The time of the report, in milliseconds since the epoch. Used to order reports of open states only. */
   said_at: number
 }
 
-/**
- * The rank of each status. Closed statuses outrank open statuses, and a closed status outranks those with a lower rank.
- */
+/** The rank of each status. Closed statuses outrank open statuses and closed statuses with a lower rank. */
 const RANKS: Record<PaymentStatus, number> = {
   pending: 0,
   authorized: 0,

@@ -1,4 +1,3 @@
-/** The `/api/preferences` routes. */
 import { signedIn } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { Preferences, PreferencesChange, ThemeChange } from './preferences.schema.ts'

@@ -1,4 +1,3 @@
-/** Request and response schemas for user preferences. */
 import Type, { type Static } from 'typebox'
 import { FreeForm, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 

@@ -1,5 +1,3 @@
-/** Reads and saves the caller's own preferences. */
-
 import type { Caller } from '../../platform/access/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { actorOf, append, differing } from '../../platform/journal/index.ts'

@@ -1,4 +1,3 @@
-/** SQL queries for user preferences. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Preferences } from './preferences.schema.ts'
@@ -15,10 +14,7 @@ export function findPreferences(tx: TenantTx, userId: number): Promise<Preferenc
     .executeTakeFirst()
 }
 
-/**
- * Saves the given fields of a user and keeps all others. A single statement merges them, so that concurrent saves do
- * not lose fields.
- */
+/** Saves the given fields and keeps all others. One statement merges them, so concurrent saves lose no fields. */
 export function savePreferences(
   tx: TenantTx,
   user: { user_id: number; tenant_id: number },

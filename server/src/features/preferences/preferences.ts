@@ -1,4 +1,3 @@
-/** Assembles the preferences feature. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
 import { preferenceOperations } from './preferences.routes.ts'

@@ -22,10 +22,7 @@ export interface Braked {
   reason: string | null
 }
 
-/**
- * Selects the findings that may be repaired.
- * @param earlier the number of recent automatic repairs, by finding name
- */
+/** Selects the findings that may be repaired. `earlier` counts recent automatic repairs by finding name. */
 export function brake(
   { findings, looked_at }: Pick<Detected, 'findings' | 'looked_at'>,
   earlier: ReadonlyMap<string, number>,

@@ -1,7 +1,4 @@
-/**
- * Writes the journal entries of self-healing: one for each tenant with findings. Findings without a tenant are recorded
- * for the platform tenant.
- */
+/** Writes a journal entry for each tenant with findings. The platform tenant gets findings without a tenant. */
 import type { TenantTx } from '../../platform/db/index.ts'
 import { type Actor, appendAll, type NewEntry, SYSTEM } from '../../platform/journal/index.ts'
 import { eventTenantId } from '../tenants/index.ts'
@@ -66,7 +63,6 @@ async function ofSomebody(tx: TenantTx, entries: readonly NewEntry[]): Promise<N
 export interface Applied {
   before: { status: FixStatus; findings: readonly Named[] }
   outcome: Pick<RepairOutcome, 'repaired' | 'failed'>
-  /** The findings that remain after the repair. */
   left: readonly Named[]
 }
 

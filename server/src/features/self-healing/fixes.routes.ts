@@ -1,4 +1,3 @@
-/** The HTTP operations under `/api/admin/self-healing`. */
 import { admins, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import { FixPage, FixPath, FixStats, FixView, Seeded, SeedQuery } from './fixes.schema.ts'

@@ -23,10 +23,7 @@ export interface Fixes {
   list(caller: Admin): Promise<FixPage>
   /** Repairs the current findings of a fix. @throws Problem 404 if it is unknown, 409 if it is not proposed */
   confirm(caller: Superadmin, id: number): Promise<FixView>
-  /**
-   * Confirms the fix with this key, on behalf of the server's operator.
-   * @throws Problem for the same reasons as `confirm`
-   */
+  /** Confirms the fix on behalf of the server's operator. @throws Problem for the same reasons as `confirm` */
   confirmByKey(key: string): Promise<FixRow>
   /** Deletes a fix. @throws Problem 404 if the fix is unknown */
   remove(caller: Superadmin, id: number): Promise<void>
@@ -46,10 +43,7 @@ export function fixesService(deps: FixesDeps): Fixes {
   const { db, clock, fixes, changed } = deps
   const keys = [...fixes.keys()]
 
-  /**
-   * Returns the fixes as the caller may see them. The findings are read in the caller's scope, so that those of other
-   * tenants stay hidden.
-   */
+  /** Returns the fixes. Findings are read in the caller's scope, so that those of other tenants stay hidden. */
   async function views(caller: Admin): Promise<FixView[]> {
     const rows = await db.acrossTenants((tx) => store.listFixes(tx, keys), 'read')
     const shown = Map.groupBy(

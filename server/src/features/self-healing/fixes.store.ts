@@ -1,4 +1,3 @@
-/** The SQL for the catalogue of fixes. */
 import { type Selectable, sql } from 'kysely'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Fix } from '../../platform/feature/fix.ts'
@@ -52,10 +51,7 @@ export async function findFix(
   return there(tx, keys).where('id', '=', id).executeTakeFirst()
 }
 
-/**
- * Returns the columns whose values come from the code. Their values are copied to the row, where an operator can change
- * them.
- */
+/** Returns the columns that the code defines. Their copies in the row can be changed by an operator. */
 const columnsOf = ({ key, title, description, plan, severity, automatic }: Fix) => ({
   key,
   title,
@@ -161,7 +157,6 @@ export interface FixChange {
   last_detected_at?: string
   applied_at?: string
   applied_by?: number | null
-  /** The result of the repair, encoded as JSON. */
   result?: string
   position?: string | null
   round?: number

@@ -1,7 +1,4 @@
-/**
- * Reports the state of the fixes to the health check and the metrics. Reads the state from the database once a minute,
- * and caches it.
- */
+/** Reports the fixes to the health check and the metrics. Reads and caches their state once a minute. */
 import { Gauge } from 'prom-client'
 import { MINUTE } from '../../lib/clock.ts'
 import type { Scopes } from '../../platform/db/index.ts'

@@ -1,4 +1,3 @@
-/** The SQL for the self-healing part of the overview. */
 import { sql } from 'kysely'
 import { ofInstallation, type TenantTx } from '../../platform/db/index.ts'
 import './self-healing.table.ts'

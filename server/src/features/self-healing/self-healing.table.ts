@@ -7,13 +7,11 @@ export const SEVERITIES = ['low', 'medium', 'high', 'critical'] as const satisfi
 export const FIX_STATUSES = ['idle', 'proposed', 'applied', 'failed'] as const
 export type FixStatus = (typeof FIX_STATUSES)[number]
 
-/** The result of a repair. */
 export interface RepairResult {
   repaired: number
   /** The number of findings that disappeared before their repair. */
   already_gone: number
   failed: number
-  /** The number of findings that remain after the repair. */
   remaining: number
   duration_ms: number
 }
@@ -72,8 +70,7 @@ export interface ScansTable {
 }
 
 export const SELF_HEALING_TABLES = {
-  // A restore keeps the deletions of fixes and the counts of successful repairs, because they belong to this
-  // installation.
+  // A restore keeps deletions of fixes and counts of successful repairs, which belong to this installation.
   self_healing_fixes: 'never touched',
   // A restore clears the findings. The next scan detects the faults in the restored data.
   self_healing_findings: 'rebuilt',

@@ -17,10 +17,7 @@ type Core = Needs<
   'SELF_HEALING' | 'SELF_HEALING_SCAN'
 >
 
-/**
- * The scheduled scan. It is not retried, because another scan follows. It expires only after the time that all
- * detectors may take together.
- */
+/** The scheduled scan. Another scan follows, so it is not retried. Expires after the time limits of all detectors. */
 const SCAN = jobKind<Record<string, never>>('self-healing.scan', {
   retries: 0,
   expireInSeconds: 1800,

@@ -1,7 +1,4 @@
-/**
- * Converts fixes for API responses. Superadmins see all findings; other administrators see only their tenant's
- * findings.
- */
+/** Converts fixes for API responses. Superadmins see all findings, other administrators only their tenant's. */
 import type { Fix as Known } from '../../platform/feature/fix.ts'
 import type { Shown } from './detect/findings.store.ts'
 import type { FixView } from './fixes.schema.ts'

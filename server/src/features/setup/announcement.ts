@@ -1,7 +1,4 @@
-/**
- * The texts printed at startup: the sign-in data of the first superadmin if it was just created, and then the service's
- * addresses.
- */
+/** The texts printed at startup: the first superadmin's sign-in data, if just created, and the service's addresses. */
 import type { Bootstrapped } from './bootstrap.service.ts'
 import { DEMO_ACCOUNTS, DEMO_PASSWORD } from './demo.service.ts'
 import { DEMO_SUBDOMAIN } from './demo.store.ts'

@@ -16,10 +16,7 @@ export interface Bootstrapped {
   password: string | null
 }
 
-/**
- * Creates the platform tenant and its first superadmin if they do not exist yet.
- * @returns the superadmin's sign-in data, or null if nothing was created
- */
+/** Creates the platform tenant and its first superadmin if missing. Returns null if nothing was created. */
 export async function bootstrap(
   db: Scopes,
   passwords: Passwords,
@@ -45,8 +42,7 @@ export async function bootstrap(
       department_id: null,
       can_see_all_patients: false,
       password_hash,
-      // The user must change a generated password, because anyone who can read the terminal or the container's log
-      // knows it.
+      // A generated password must be changed, because readers of the terminal or the container's log know it.
       must_change_password: first.password === undefined,
       email_verified_at: isoAt(db.clock),
     })

@@ -32,14 +32,12 @@ const PEOPLE: readonly (readonly [
   ['auditor', 'Otto Prüfer', 'auditor', null],
 ]
 
-/** The demo accounts that are printed at startup. */
 export const DEMO_ACCOUNTS = PEOPLE.map(([local, full_name, role]) => ({
   email: `${local}@demo.local`,
   full_name,
   role,
 }))
 
-/** The data needed to sign in to the demo. */
 export const DEMO = {
   subdomain: DEMO_SUBDOMAIN,
   password: DEMO_PASSWORD,

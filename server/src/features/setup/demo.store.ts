@@ -11,9 +11,7 @@ export async function hasDemo(tx: TenantTx): Promise<boolean> {
   return tenant?.is_demo === true && tenant.is_active
 }
 
-/**
- * Returns whether a demo was created before or another tenant uses its subdomain. A deleted demo is not created again.
- */
+/** Returns whether a demo existed before or another tenant uses its subdomain. A deleted demo stays deleted. */
 export async function isDemoDone(tx: TenantTx): Promise<boolean> {
   return (await isSubdomainTaken(tx, DEMO_SUBDOMAIN)) || wasMade(tx)
 }

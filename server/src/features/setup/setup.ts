@@ -27,7 +27,6 @@ type Core = Needs<
   'DATA_DIR' | 'DEMO' | 'NODE_ENV' | 'BOOTSTRAP_ADMIN_EMAIL' | 'BOOTSTRAP_ADMIN_PASSWORD'
 >
 
-/** The name of the password file in the data directory. */
 const PASSWORD_FILE = 'first-password'
 
 export function openSetup(core: Core): Feature & Setup {

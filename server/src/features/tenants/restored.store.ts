@@ -1,4 +1,3 @@
-/** SQL queries about tenants during a restore. */
 import type { PgConnection } from '../../platform/db/index.ts'
 import type { Actor } from '../../platform/journal/index.ts'
 
@@ -20,9 +19,7 @@ export async function leavingTenants(
   return rows.map(({ id }) => Number(id))
 }
 
-/**
- * Marks tenants as deleted, in the same way as a deletion request. Their data stays, so each tenant can be restored.
- */
+/** Marks tenants as deleted, like a deletion request. Their data stays, so each tenant can be restored. */
 export async function deleteTenants(
   client: PgConnection,
   tenants: readonly number[],

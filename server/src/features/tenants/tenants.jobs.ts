@@ -18,9 +18,7 @@ const PURGE = jobKind<Record<string, never>>('tenants.purge', {
 })
 const BATCH = 1000
 
-/**
- * Returns the functions that delete a purged tenant's rows. Features that were opened later delete their rows earlier.
- */
+/** Returns the functions that delete a purged tenant's rows. The feature opened last deletes its rows first. */
 export function purgesOf(features: readonly Feature[]): PurgeRows[] {
   return features.toReversed().flatMap(({ purgeRows }) => purgeRows ?? [])
 }
@@ -74,7 +72,6 @@ export async function purgeTenants(
       failures.push(error)
     }
   }
-  // Throws to make the job fail, so that it is retried.
   if (failures.length > 0) throw failures[0]
 }
 

@@ -16,10 +16,7 @@ const TODAYS_DEMAND = `${demanded('live')} is not null and ${demanded('live')} i
 
 const withDemand = `case when ${TODAYS_DEMAND}
   then jsonb_set(stage.settings, '{require_totp}', ${demanded('live')}) else stage.settings end`
-/**
- * Replaces the backup's `registration` with the current value if that is stricter. Removes it if there is no current
- * value.
- */
+/** Replaces the backup's `registration` if the current value is stricter. Removes it without a current value. */
 const withRegistration = `case when ${TODAYS_REGISTRATION}
   then (${withDemand}) - 'registration'
     || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))

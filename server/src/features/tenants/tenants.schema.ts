@@ -1,4 +1,3 @@
-/** Request and response schemas for tenants. */
 import Type, { type Static } from 'typebox'
 import { patterned } from '../../lib/patterns.ts'
 import type { Refuse } from '../../lib/problems.ts'
@@ -57,9 +56,7 @@ const SETTINGS = {
 /** A free-form object. Only the settings that the service itself uses have fixed types. */
 const Settings = Type.Unsafe<Record<string, unknown>>({ ...FreeForm, properties: SETTINGS })
 
-/**
- * Rejects keys that look like misspelt settings. Otherwise a misspelt security setting would silently have no effect.
- */
+/** Rejects keys that look like misspelt settings, because a misspelt security setting would have no effect. */
 export function refuseMisspelt(
   settings: Record<string, unknown> | undefined,
   refuse: Refuse,

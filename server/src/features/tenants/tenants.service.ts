@@ -23,10 +23,7 @@ import {
 import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
 
-/**
- * Ends a tenant's sessions within the transaction. The auth feature passes this function in, because it imports the
- * tenants feature.
- */
+/** Ends a tenant's sessions within the transaction. Passed in by the auth feature, which imports this feature. */
 export type EndTenantSessions = (
   tx: TenantTx,
   which: { tenantId: number },

@@ -1,4 +1,3 @@
-/** SQL queries for tenants. */
 import { type RawBuilder, sql } from 'kysely'
 import { nameKey } from '../../lib/fold.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
@@ -22,9 +21,7 @@ export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
   return byName(await living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute())
 }
 
-/**
- * Sorts tenants by folded name, then by name. Tenants with the same name keep their order in the input, which is by id.
- */
+/** Sorts tenants by folded name, then by name. Tenants with the same name keep their order, which is by id. */
 const byName = <T extends { name: string }>(tenants: readonly T[]): T[] => {
   const keyed = tenants.map((tenant) => ({ tenant, key: nameKey(tenant.name) }))
   return keyed.toSorted((a, b) => compare(a.key, b.key)).map(({ tenant }) => tenant)
@@ -54,10 +51,7 @@ export function findTenant(tx: TenantTx, id: number): Promise<KnownTenant | unde
   return known(tx, id).executeTakeFirst()
 }
 
-/**
- * Finds a tenant like `findTenant`. Locks its row until the transaction ends. Sends the query without waiting for
- * earlier queries.
- */
+/** Finds and locks a tenant until the transaction ends. Sends the query without waiting for earlier queries. */
 export async function lockTenant(tx: TenantTx, id: number): Promise<KnownTenant | undefined> {
   return (await tx.sendFor<KnownTenant>(known(tx, id).forUpdate().compile()).rows)[0]
 }
@@ -70,9 +64,7 @@ export async function shareTenant(tx: TenantTx, id: number): Promise<KnownTenant
   return (await tx.sendFor<KnownTenant>(known(tx, id).forShare().compile()).rows)[0]
 }
 
-/**
- * The tenant to which a request refers: the tenant with a subdomain, or the only tenant besides the platform tenant.
- */
+/** The tenant that a request names: by its subdomain, or the only tenant besides the platform tenant. */
 export type AskedTenant = { subdomain: string } | 'only'
 
 /** Returns the SQL condition that a row of `tenants` is the requested tenant. */
@@ -162,10 +154,7 @@ export async function countTenants(tx: TenantTx): Promise<number> {
  */
 export const lockOperators = (tx: TenantTx): Promise<void> => lockUntilEnd(tx, 'operators')
 
-/**
- * Counts the superadmins who can sign in. Their user and their tenant must be active. Can exclude one tenant or one
- * user.
- */
+/** Counts active superadmins of active tenants. Can exclude one tenant or one user. */
 export async function countOperators(
   tx: TenantTx,
   { tenantId = null, userId = null }: { tenantId?: number | null; userId?: number | null },
@@ -207,10 +196,7 @@ export async function restartTenantGracePeriod(tx: TenantTx): Promise<void> {
     .execute()
 }
 
-/**
- * Marks the tenants deleted before `before`, so that they can no longer be restored. Returns their ids, and the ids of
- * tenants whose purge started earlier.
- */
+/** Marks tenants deleted before `before` as no longer restorable. Returns all tenants whose purge has started. */
 export async function startPurges(tx: TenantTx, before: string): Promise<number[]> {
   const rows = await tx.db
     .updateTable('tenants')
@@ -223,8 +209,7 @@ export async function startPurges(tx: TenantTx, before: string): Promise<number[
 
 /** Deletes the tenant's row and its data keys. Returns whether this call deleted the row. */
 export async function purgeTenant(tx: TenantTx, id: number): Promise<boolean> {
-  // Defers the constraint checks to the commit, because the rows are deleted in any order. At the commit, no encrypted
-  // row may lack its key.
+  // Defers the constraints to the commit, because rows are deleted in any order. No encrypted row may lack its key.
   await sql`set constraints all deferred`.execute(tx.db)
   const result = await tx.db
     .deleteFrom('tenants')

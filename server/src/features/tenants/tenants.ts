@@ -1,4 +1,3 @@
-/** Assembles the tenants feature. */
 import type { Needs } from '../../core.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
 import { TENANT_COLUMNS } from './tenants.restore.ts'

@@ -40,8 +40,7 @@ export function readingUsers(db: Scopes): ReadUser {
 export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
   return (caller, id, work) =>
     forCaller(db, caller, async (tx) => {
-      // Locks all superadmins before counting them. If two superadmins demote each other, the second change sees the
-      // first one.
+      // Locks all superadmins before counting them. If two demote each other, the second change sees the first.
       if (caller.role === 'superadmin') await lockOperators(tx)
       const operators = caller.role === 'superadmin' ? await countOperators(tx, { userId: id }) : 0
       const [found] = await Promise.all([store.lockUser(tx, id), requireSignedIn(tx, caller)])
@@ -54,10 +53,7 @@ export function actingOn(db: Scopes, requireSignedIn: RequireSignedIn): OnUser {
     })
 }
 
-/**
- * Returns the user if the caller may act on them.
- * @throws Problem 404 if not found, 403 for an admin who acts on a superadmin
- */
+/** Returns the user if found and allowed. @throws Problem 404 if not found, 403 for an admin acting on a superadmin */
 export function requireTarget(caller: Admin, found: User | undefined): User {
   const target = orNotFound(found, 'user')
   if (target.role === 'superadmin' && caller.role !== 'superadmin')

@@ -1,7 +1,4 @@
-/**
- * Restores a superadmin's access from the command line, for the case that no other superadmin can do so
- * (docs/runbooks).
- */
+/** Restores a superadmin's access from the command line, if no other superadmin can do so (docs/runbooks). */
 import { randomBytes } from 'node:crypto'
 import { foldEmail } from '../../lib/email.ts'
 import { StartupError } from '../../lib/startup-error.ts'

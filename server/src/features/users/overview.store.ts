@@ -6,9 +6,7 @@ import './users.table.ts'
 
 const within = (scope: Scoped) => scope.db.selectFrom('users').where(ofScope(scope, 'tenant_id'))
 
-/**
- * Returns the condition of the partial indexes with literals. With parameters, PostgreSQL could not use these indexes.
- */
+/** Returns the condition of the partial indexes with literals. PostgreSQL cannot use the indexes with parameters. */
 const waiting = (scope: Scoped) => within(scope).where(sql<boolean>`is_pending and not is_active`)
 
 /** Counts the pending registrations, up to the limit for exact totals, and finds the oldest of them. */

@@ -1,4 +1,3 @@
-/** The figures about users in the overview. */
 import Type from 'typebox'
 import { Nullable, Timestamp } from '../../lib/shapes.ts'
 import { type OverviewParts, overviewPart } from '../../platform/feature/feature.ts'

@@ -6,10 +6,7 @@ import type { Scopes } from '../../platform/db/index.ts'
 import type { Throttle, ThrottleRule } from '../../platform/throttle/index.ts'
 import * as store from './users.store.ts'
 
-/**
- * Verifies the caller's own password and returns its hash.
- * @throws Problem 403 for a wrong password, 429 after too many attempts
- */
+/** Verifies the caller's own password and returns its hash. @throws Problem 403 if wrong, 429 after too many tries */
 export type CheckPassword = (caller: Caller, password: string) => Promise<string>
 
 /** Limits how often a caller may guess the password of their own account. */

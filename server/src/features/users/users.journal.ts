@@ -20,10 +20,7 @@ const FIELDS = [
   'must_change_password',
 ] as const
 
-/**
- * Writes the journal entry of a user's change in the same transaction. `before` is null for a created user, and `after`
- * is null for a deleted user.
- */
+/** Writes the journal entry of a user's change. `before` is null for a created user, `after` for a deleted user. */
 export async function appendUserChange(
   tx: TenantTx,
   caller: Caller,

@@ -1,4 +1,3 @@
-/** Request and response schemas for users. */
 import Type, { type Static } from 'typebox'
 import { nameKey } from '../../lib/fold.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
@@ -42,11 +41,9 @@ const MustChange = Type.Optional(
   }),
 )
 
-/** A user as shown to administrators. */
 export const User = Type.Object(fields, { $id: 'User' })
 export type User = Static<typeof User>
 
-/** The profile that users see of themselves. */
 export const Profile = Type.Object(fields, { $id: 'Profile' })
 export type Profile = Static<typeof Profile>
 

@@ -85,10 +85,7 @@ export interface AccountMails {
   invite(tx: TenantTx, by: Admin, user: UserKey): Promise<void>
   /** Notifies the applicant whether the registration of the pending account was approved. */
   notifyApplicant(tx: TenantTx, user: UserKey, decision: 'approved' | 'refused'): Promise<void>
-  /**
-   * Ends the user's sessions, invalidates mailed links and notifies the former address. Sends a link to the new address
-   * if `isMailed`.
-   */
+  /** Ends sessions, invalidates mailed links, notifies the former address, and mails the new one if `isMailed`. */
   addressChanged(tx: TenantTx, by: Admin, former: User, isMailed: boolean): Promise<void>
 }
 
@@ -101,9 +98,7 @@ export interface UserReferences {
 }
 
 export interface Users {
-  /**
-   * Calls `refuse` if the tenant does not have the department, or the password is too similar to the e-mail address.
-   */
+  /** Calls `refuse` for an unknown department, or for a password that is too similar to the e-mail address. */
   checkReferences(caller: Admin, input: UserReferences, refuse: Refuse): Promise<void>
   list(caller: Auditor, query: UserQuery, from: Cursor | undefined): Promise<Page<User>>
   get(caller: Auditor, id: number): Promise<User>
@@ -114,10 +109,7 @@ export interface Users {
   /** Deletes a user. @throws Problem 409 if the user's status does not match the condition */
   delete(caller: Admin, id: number, condition: StatusCondition): Promise<void>
   block(caller: Admin, id: number): Promise<User>
-  /**
-   * Unblocks a user or approves a registration.
-   * @throws Problem 409 if the user's status does not match the condition
-   */
+  /** Unblocks a user or approves a registration. @throws Problem 409 if the status does not match `condition` */
   unblock(caller: Admin, id: number, condition: StatusCondition): Promise<User>
   changeRole(caller: Admin, id: number, role: Role): Promise<User>
   /** Sets another user's password and ends that user's sessions. */
@@ -280,10 +272,7 @@ function createsUsers({
   accountMails,
   requireSignedIn,
 }: UsersDeps): Users['create'] {
-  /**
-   * Counts the first mail to a new user. Returns whether the mail may be sent.
-   * @throws Problem 429 after too many invitations
-   */
+  /** Returns whether the first mail to a new user may be sent. @throws Problem 429 after too many invitations */
   async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
     if (password !== undefined) return accountMails.takeVerification(email)
     await accountMails.countInvitation(email)
@@ -331,9 +320,7 @@ function createsUsers({
   }
 }
 
-/**
- * Returns whether the change gives the user a different address. Another spelling of the same address does not count.
- */
+/** Returns whether the change gives the user a different address, not only another spelling. */
 const isNewAddress = (user: User, { email }: UserChange) =>
   email !== undefined && foldEmail(email) !== foldEmail(user.email)
 
@@ -377,10 +364,7 @@ export async function requireDepartment(
 
 const NO_DEPARTMENT = 'no such department in the tenant'
 
-/**
- * Returns an error message if the tenant does not have the department. Returns undefined if it does, or if `id` is
- * empty.
- */
+/** Returns an error message if the tenant does not have the department. Undefined if it does, or `id` is empty. */
 export async function departmentIssue(
   tx: TenantTx,
   tenantId: number,

@@ -1,4 +1,3 @@
-/** SQL queries for users. */
 import { type RawBuilder, sql } from 'kysely'
 import { foldEmail } from '../../lib/email.ts'
 import { nameKey } from '../../lib/fold.ts'
@@ -85,10 +84,7 @@ export function findUser(tx: TenantTx, id: number): Promise<User | undefined> {
   return visible(tx).select(COLUMNS).where('id', '=', id).executeTakeFirst()
 }
 
-/**
- * Finds a user like `findUser`, and locks the row until the transaction ends. Sends the query without waiting for
- * earlier queries.
- */
+/** Finds and locks a user until the transaction ends. Sends the query without waiting for earlier queries. */
 export async function lockUser(tx: TenantTx, id: number): Promise<User | undefined> {
   const user = visible(tx).select(COLUMNS).where('id', '=', id).forUpdate()
   return (await tx.sendFor<User>(user.compile()).rows)[0]
@@ -158,16 +154,12 @@ export function updateUser(
     .executeTakeFirst()
 }
 
-/**
- * The values for an unconfirmed address that an administrator entered. The user can sign in, because the administrator
- * confirms that the address belongs to the user.
- */
+/** For an unconfirmed address. The administrator who entered the address vouches for it, so the user can sign in. */
 const UNCONFIRMED = {
   is_vouched: sql<boolean>`is_vouched or email_verified_at is not null`,
   email_verified_at: null,
 }
 
-/** Stores the folded names of users. */
 export async function saveUserNameKeys(
   tx: TenantTx,
   rows: readonly { id: number; key: string }[],
@@ -191,7 +183,6 @@ export function deleteUser(tx: TenantTx, id: number): Promise<User | undefined> 
   return deleted.returning(COLUMNS).executeTakeFirst()
 }
 
-/** Sets a password that the user has chosen. */
 export function setPassword(
   tx: TenantTx,
   id: number,
@@ -203,9 +194,7 @@ export function setPassword(
     .executeTakeFirst()
 }
 
-/**
- * Sets a password that an administrator has chosen. By setting it, the administrator also confirms the user's address.
- */
+/** Sets a password that an administrator has chosen, and confirms the user's address. */
 export function assignPassword(
   tx: TenantTx,
   id: number,
@@ -244,7 +233,6 @@ export async function setTotpEnabledAt(
 /** The fields of a user that may have changed since sign-in found the account. */
 type SignedIn = Pick<User, 'role' | 'full_name' | 'totp_enabled' | 'must_change_password'>
 
-/** A user whose password was verified. */
 export interface SigningIn {
   id: number
   tenant_id: number
@@ -296,9 +284,7 @@ export async function recordSignIn(
   return signedIn
 }
 
-/**
- * Sets a password that the user has chosen, if the stored hash is still `expected`. Of concurrent calls, one succeeds.
- */
+/** Sets the user's new password if the stored hash is still `expected`. Of concurrent calls, one succeeds. */
 export function replacePassword(
   tx: TenantTx,
   id: number,
@@ -317,9 +303,7 @@ export async function findPasswordHash(tx: TenantTx, id: number): Promise<string
   return row?.password_hash ?? undefined
 }
 
-/**
- * Returns whether the user is an active doctor of the tenant. Locks the row, so the result stays true until the end.
- */
+/** Returns whether the user is an active doctor of the tenant. The row stays locked until the transaction ends. */
 export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number): Promise<boolean> {
   const row = await visible(tx)
     .select('id')
@@ -332,10 +316,7 @@ export async function isActiveDoctor(tx: TenantTx, tenantId: number, id: number)
   return row !== undefined
 }
 
-/**
- * A department whose head is not eligible. `role` and `is_active` are null if the tenant has no user with the head's
- * id.
- */
+/** A department whose head is not eligible. `role` and `is_active` are null if the tenant has no such user. */
 interface UnfitHead {
   department_id: number
   tenant_id: number
@@ -373,10 +354,7 @@ export async function findUnfitHeads(tx: TenantTx, which: HeadedDepartments): Pr
   return rows[0] ?? { unfit: [], looked_at: 0, last: null }
 }
 
-/**
- * Lists the active administrators of the tenant, who receive its mails. The administrators of the platform tenant are
- * the superadmins.
- */
+/** Lists the tenant's active administrators, who receive its mails. For the platform tenant, lists superadmins. */
 export function listAdmins(tx: TenantTx): Promise<{ email: string; full_name: string }[]> {
   return visible(tx)
     .select(['email', 'full_name'])
@@ -393,5 +371,4 @@ export async function countUsers(tx: TenantTx): Promise<number> {
   return count
 }
 
-/** Deletes the users of a purged tenant. */
 export const purgeUsers = purgerOf('users')

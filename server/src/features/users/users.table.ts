@@ -21,10 +21,7 @@ export interface UsersTable {
   totp_enabled_at: string | null
   created_at: Generated<string>
   last_login_at: string | null
-  /**
-   * The folded name, followed by the original name (`nameKey`). `is_folded` is true if this release's folding rules
-   * apply.
-   */
+  /** The folded name, then the original name (`nameKey`). `is_folded` is true with this release's folding rules. */
   name_key: string
   is_folded: Generated<boolean>
   search: Generated<string>

@@ -1,4 +1,3 @@
-/** Assembles the users feature. */
 import type { Needs } from '../../core.ts'
 import { foldsNames } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature/feature.ts'

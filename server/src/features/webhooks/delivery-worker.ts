@@ -28,10 +28,7 @@ export interface DeliveryWorkerDeps {
 export interface DeliveryWorker {
   /** Resolves when every event that existed at the time of the call is delivered or waits for a retry. */
   idle(): Promise<void>
-  /**
-   * Stops delivering, at the latest shortly after `patienceMs`. Another process resends the messages that were still in
-   * flight.
-   */
+  /** Stops shortly after `patienceMs` at the latest. Another process resends messages that were in flight. */
   stop(patienceMs: number): Promise<void>
 }
 

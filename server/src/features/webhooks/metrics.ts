@@ -1,4 +1,3 @@
-/** The metrics of webhook delivery attempts. */
 import { Counter, Histogram, type Registry } from 'prom-client'
 
 /** Counts an attempt by its outcome, and records its duration in seconds. */

@@ -1,4 +1,3 @@
-/** SQL that resets webhook queues during a restore. */
 import type { PgConnection } from '../../platform/db/index.ts'
 
 /** Returns the ids of webhooks whose URL the restore changes. Call this before the restore writes the rows. */
@@ -9,10 +8,7 @@ export async function withOtherUrl(client: PgConnection): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/**
- * Resets the circuit breakers of webhooks with a new URL, because failures of the former receiver do not concern the
- * new one.
- */
+/** Resets circuit breakers of webhooks with a new URL, because earlier failures concern the former receiver. */
 export async function closeCircuits(
   client: PgConnection,
   webhooks: readonly string[],

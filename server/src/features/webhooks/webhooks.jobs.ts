@@ -87,10 +87,7 @@ export async function retryWaiting(
   })
 }
 
-/**
- * Schedules the nightly upkeep job.
- * @param tidyReplays resumes replays whose jobs have finally failed, and deletes old replays
- */
+/** Schedules the nightly upkeep. `tidyReplays` resumes replays whose jobs finally failed, and deletes old replays. */
 export function keepWebhooksTidy(deps: WebhookUpkeepDeps, tidyReplays: () => Promise<void>): void {
   deps.jobs.schedule(UPKEEP, '41 2 * * *')
   deps.jobs.work(UPKEEP, async (_data, { signal }) => {
@@ -108,9 +105,7 @@ export function keepWebhooksTidy(deps: WebhookUpkeepDeps, tidyReplays: () => Pro
  */
 const LATE_MS = 10 * MINUTE
 
-/**
- * Makes queues due that are not scheduled, although their deliveries have been due for minutes. Exported for its test.
- */
+/** Makes unscheduled queues due if their deliveries have been due for minutes. Exported for its test. */
 export async function scheduleForgotten({
   db,
   clock,
@@ -137,8 +132,7 @@ export async function dropOldDays(
 }
 
 async function dropUnlessWaitedFor(tx: TenantTx, day: string): Promise<void> {
-  // Checks before locking, to avoid an unnecessary lock. Checks again under the lock, when no delivery can be added any
-  // more.
+  // Checks before locking, to avoid an unnecessary lock, and again under the lock, which excludes new deliveries.
   if (await store.isWaitedFor(tx, day)) return
   await store.lockDeliveries(tx)
   if (!(await store.isWaitedFor(tx, day))) await store.dropDay(tx, day)

@@ -1,6 +1,4 @@
-/**
- * Restore rules of webhooks. After a restore, no receiver gets events of which it has unsubscribed since the backup.
- */
+/** After a restore, no receiver gets events of which it has unsubscribed since the backup. */
 import type { RestoreColumns, RestoreSteps } from '../../platform/feature/restore-columns.ts'
 import { closeCircuits, withOtherUrl } from './restored.store.ts'
 
@@ -42,10 +40,7 @@ export const WEBHOOK_COLUMNS = {
 } as const satisfies RestoreColumns
 
 export const WEBHOOK_STEPS: RestoreSteps = {
-  /**
-   * Resets the circuit breakers of webhooks whose URL changes. Runs after the commit, because the engine writes to the
-   * queues too.
-   */
+  /** Resets circuit breakers of webhooks whose URL changes, after the commit, because the engine also writes queues. */
   async before(client) {
     const redirected = await withOtherUrl(client)
     return redirected.length === 0 ? undefined : (after) => closeCircuits(after, redirected)

@@ -1,4 +1,3 @@
-/** The API schemas of webhooks and their deliveries. */
 import Type, { type Static } from 'typebox'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'

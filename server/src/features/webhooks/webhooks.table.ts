@@ -37,10 +37,7 @@ export interface WebhookQueuesTable {
   slots: Generated<number>
   paused_until: string | null
   resets: Generated<number>
-  /**
-   * The time when the receiver was last probed. `answered_at` is the time of the first probe to which it responded
-   * again.
-   */
+  /** The latest probe. `answered_at` is the time of the first probe to which the receiver responded again. */
   probed_at: string | null
   answered_at: string | null
 }

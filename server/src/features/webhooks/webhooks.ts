@@ -20,10 +20,7 @@ import { WEBHOOK_COLUMNS, WEBHOOK_STEPS } from './webhooks.restore.ts'
 import { type WebhookServices, webhookOperations } from './webhooks.routes.ts'
 import { WEBHOOK_TABLES } from './webhooks.table.ts'
 
-/**
- * The number of database connections of the delivery worker. They are separate, so that the worker and requests do not
- * wait for each other.
- */
+/** The worker's own database connections, so that the worker and requests do not wait for each other. */
 const POOL_SIZE = 4
 /** The time limit at shutdown for messages in flight, in milliseconds. */
 const STOP_MS = 4_000

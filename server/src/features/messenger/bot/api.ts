@@ -1,7 +1,4 @@
-/**
- * The part of the messenger provider's API that the bot uses. Every URL contains the token, and the library's errors
- * may contain the URL, the chat or the text. This module therefore throws only `BotFault`, which contains none of them.
- */
+/** The bot's part of the provider's API. Throws only `BotFault`: other errors may contain the token, chat or text. */
 import type { Api, GrammyError } from 'grammy'
 import { DAY, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { type Upstream, upstreamFetch } from '../../../platform/net/index.ts'
@@ -24,14 +21,10 @@ export interface BotApi {
   getMe(signal?: AbortSignal): Promise<{ id: number; username: string | null }>
   /** Returns updates from `offset` on. If there are none, waits for them up to 25 s, or not at all if `now` is true. */
   getUpdates(offset: number | null, signal: AbortSignal, now?: boolean): Promise<unknown[]>
-  /**
-   * Makes the provider send updates to the URL with the secret. Null deletes the webhook, so that updates must be
-   * polled.
-   */
+  /** Makes the provider send updates to the URL with the secret. Null deletes the webhook; updates must be polled. */
   setWebhook(to: { url: string; secret: string } | null, signal?: AbortSignal): Promise<void>
   /** Returns the URL to which the provider sends updates, or an empty string if updates must be polled. */
   getWebhook(signal?: AbortSignal): Promise<string>
-  /** Sends plain text, without previews of links. */
   sendMessage(chatId: number, text: string, signal?: AbortSignal): Promise<void>
 }
 
@@ -55,9 +48,7 @@ export interface BotApiOptions {
   upstream: Upstream
 }
 
-/**
- * Opens the API. Loads the library only when this function is called, because a service without a bot does not need it.
- */
+/** Opens the API. Loads the library only when called, because a service without a bot does not need it. */
 export async function openBotApi({ token, root, upstream }: BotApiOptions): Promise<BotApi> {
   const grammy = await import('grammy')
   type Options = NonNullable<ConstructorParameters<typeof Api>[1]>

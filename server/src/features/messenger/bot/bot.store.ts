@@ -1,13 +1,9 @@
-/**
- * SQL of the row that represents the bot: its lease and its position in the updates. Leases use the database's clock.
- */
+/** SQL of the bot's row: its lease and its position in the updates. Leases use the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { BotState } from '../messenger.table.ts'
 
-/**
- * The duration of a lease that is not renewed, in seconds. After a process is killed, the bot is silent for this long.
- */
+/** The duration of a lease without renewal, in seconds. After a process is killed, the bot is silent for this long. */
 export const BOT_LEASE_SECONDS = 10
 
 /**
@@ -34,9 +30,7 @@ export async function renewBotLease(tx: TenantTx, epoch: number): Promise<boolea
   return rows.length > 0
 }
 
-/**
- * Releases the lease, so that another process can claim it immediately. `leased_until` stores the time of the release.
- */
+/** Releases the lease, so that another process can claim it at once. `leased_until` becomes the time of the release. */
 export async function releaseBotLease(tx: TenantTx, epoch: number): Promise<void> {
   await tx.db
     .updateTable('messenger_bot')
@@ -45,10 +39,7 @@ export async function releaseBotLease(tx: TenantTx, epoch: number): Promise<void
     .execute()
 }
 
-/**
- * Returns whether this process still has the lease. If so, no other process can claim the lease before the transaction
- * ends.
- */
+/** Returns whether this process has the lease. If so, no other process can claim it before the transaction ends. */
 export async function holdsBotLease(tx: TenantTx, epoch: number): Promise<boolean> {
   const row = await tx.db
     .selectFrom('messenger_bot')
@@ -92,9 +83,7 @@ export async function saveState(tx: TenantTx, epoch: number, state: BotState): P
   return rows.length > 0
 }
 
-/**
- * Saves the bot to which the token belongs. If it is a different bot than before, resets the position in the updates.
- */
+/** Saves the bot of the token. If the bot differs from the previous one, resets the position in the updates. */
 export async function saveBot(
   tx: TenantTx,
   epoch: number,
@@ -106,10 +95,7 @@ export async function saveBot(
     where epoch = ${epoch}`.execute(tx.db)
 }
 
-/**
- * The number of days for which a stored position in the updates is valid. The provider may restart the numbers of
- * updates one day later (Bot API).
- */
+/** The days for which a stored position is valid. The provider may restart the numbers one day later (Bot API). */
 const NUMBERS_HOLD_DAYS = 6
 
 /** Returns the number of the first unread update, or null to request all waiting updates. */

@@ -12,10 +12,7 @@ import { watchBotSilence } from './silence.ts'
 import type { Take } from './take-updates.ts'
 import type { Update } from './updates.ts'
 
-/**
- * The growing waits while another program receives the bot's updates. `REFUSED_WAIT` is the wait after a rejected
- * token.
- */
+/** The waits while another program receives the bot's updates. `REFUSED_WAIT` follows a rejected token. */
 const CONFLICT_WAITS = [1, 2, 5, 10, 20].map((seconds) => seconds * SECOND)
 const REFUSED_WAIT = 10 * SECOND
 const FAILED_WAIT = 2 * SECOND
@@ -47,10 +44,7 @@ export interface Bot {
 export function startBot(deps: BotDeps): Bot {
   const { db, changes, clock, log, api, tenure, take, webhook, checkMs = MINUTE } = deps
   let me: number | undefined
-  /**
-   * True if this process has set up the configured way to receive updates, and nothing has indicated a change since
-   * then.
-   */
+  /** True if this process has set up the delivery of updates, and nothing has indicated a change since then. */
   let isSetUp = false
   /** The URL to which updates are sent, in the provider's spelling. */
   let sentTo: string | undefined
@@ -70,10 +64,7 @@ export function startBot(deps: BotDeps): Bot {
     else log.error({ state: next }, WRONG[next])
   }
 
-  /**
-   * Identifies the bot, and sets up the configured delivery of updates. Returns the bot's id, or undefined if the token
-   * was rejected in the meantime.
-   */
+  /** Identifies the bot and sets up the delivery of updates. Returns undefined if the token was rejected. */
   async function introduce(): Promise<number | undefined> {
     if (me === undefined) {
       const bot = await api.getMe(tenure.over)
@@ -88,7 +79,6 @@ export function startBot(deps: BotDeps): Bot {
     return me
   }
 
-  /** Sets up the configured delivery of updates. */
   async function setUp(): Promise<void> {
     try {
       await api.setWebhook(webhook, tenure.over)
@@ -138,8 +128,7 @@ export function startBot(deps: BotDeps): Bot {
     }
     const offset = await db.acrossTenants(store.findOffset, 'read')
     const signal = AbortSignal.any([tenure.over, recheck.signal])
-    // After an outage, requests the updates without waiting for new ones, to notice at once that the provider is
-    // available again.
+    // After an outage, does not wait for new updates, to notice at once that the provider is available again.
     const updates = await api.getUpdates(offset, signal, state === 'away')
     await works()
     await takeAll(id, updates)
@@ -205,7 +194,6 @@ const WRONG: Record<Exclude<BotState, 'ok'>, string> = {
 /** Returns whether the response was missing or unreadable, or reported an error of the provider itself. */
 const isUnanswered = ({ refusal }: BotFault): boolean => refusal === null || refusal.code >= 500
 
-/** Returns whether the provider rejected the token. */
 const isOfToken = ({ refusal }: BotFault): boolean => refusal?.code === 401 || refusal?.code === 404
 
 const isUpdate = (update: unknown): update is Update =>

@@ -1,7 +1,4 @@
-/**
- * Handles updates that the provider sends to the webhook. Any process can receive them, and each update is handled
- * once.
- */
+/** Handles updates sent to the webhook. Any process can receive them, and each update is handled once. */
 import { timingSafeEqual } from 'node:crypto'
 import { InvalidInput, Problem } from '../../../lib/problems.ts'
 import type { DeriveKey } from '../../../platform/crypto/index.ts'
@@ -13,10 +10,7 @@ import type { Update } from './updates.ts'
 
 export const HOOK_PATH = '/webhooks/messenger'
 
-/**
- * Returns the secret that authenticates webhook calls for the token's bot. A different bot token has a different
- * secret.
- */
+/** Returns the secret that authenticates webhook calls. A different bot token has a different secret. */
 export const hookSecret = (deriveKey: DeriveKey, token: string): string =>
   digestWith(deriveKey('messenger webhook'))(token).toString('base64url')
 

@@ -23,9 +23,7 @@ export interface Tenure {
   readonly epoch: number
   /** Aborts when the tenure is over. */
   readonly over: AbortSignal
-  /**
-   * Returns whether this process certainly still has the bot's lease. The caller must check this before each message.
-   */
+  /** Returns whether this process certainly has the bot's lease. The caller must check this before each message. */
   isSure(): boolean
   /**
    * Ensures that this process still has the lease when the transaction commits. The caller must call this function in
@@ -47,7 +45,6 @@ export interface LeaseDeps {
   changes: Changes
   clock: Time
   log: Logger
-  /** The id of this process. */
   worker: string
   /** Starts the bot's work. Stopping the returned work also aborts its requests. */
   begin(tenure: Tenure): Background

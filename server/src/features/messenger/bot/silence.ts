@@ -1,9 +1,7 @@
 /** Distinguishes an outage of the provider from a single request without a response. */
 import { type Clock, MINUTE } from '../../../lib/clock.ts'
 
-/**
- * The number of failures in a row after which the provider counts as unavailable, if they span at least the time `FOR`.
- */
+/** The provider counts as unavailable after this many failures in a row that span at least the time `FOR`. */
 const FAILURES = 3
 const FOR = MINUTE
 

@@ -17,10 +17,7 @@ import type { Unlink } from '../linking/unlink.ts'
 import { CHAT_GAP } from '../sending/pace.ts'
 import { codeText, HELP, NOT_LINKED, UNLINKED } from '../text/bot-replies.ts'
 
-/**
- * The fields of an update that the bot reads. Each may be missing or malformed, because strangers can cause updates
- * too.
- */
+/** The fields that the bot reads. Each may be missing or malformed, because strangers can cause updates too. */
 export interface Update {
   update_id: number
   message?: {
@@ -52,10 +49,7 @@ export interface UpdatesDeps {
 export type Handle = (tx: TenantTx, update: Update) => Promise<void>
 
 export function updateHandler({ clock, chats, reply, unlink }: UpdatesDeps): Handle {
-  /**
-   * Replies to a command. Ends a pause after a refusal, because a chat that writes to the bot can receive messages
-   * again.
-   */
+  /** Replies to a command. Ends a pause after a refusal, because a chat that writes can receive messages again. */
   async function answer(tx: TenantTx, chatId: number, text: string): Promise<void> {
     await endRefusal(tx, chats.hashOf(chatId), isoAt(clock, CHAT_GAP))
     await reply(tx, chatId, text, 'answer')
@@ -106,9 +100,7 @@ function privateChat(chat: { id?: unknown; type?: unknown } | undefined): number
   return type === 'private' && Number.isSafeInteger(id) ? (id as number) : undefined
 }
 
-/**
- * Returns the chat and the command of a person's message in a private chat. Returns undefined for any other message.
- */
+/** Returns the chat and the command of a private message from a person, and undefined for any other message. */
 function spokenIn(
   message: NonNullable<Update['message']>,
 ): { chat: Chat; command: string } | undefined {

@@ -38,9 +38,7 @@ export interface Chats {
   sealFor(tx: TenantTx, user: { tenant_id: number; user_id: number }, chat: Chat): Promise<Buffer>
   /** Decrypts a user's chat. @throws UnreadableError if the chat or a key of the tenant cannot be decrypted */
   openOf(tx: TenantTx, link: SealedChat): Promise<Chat>
-  /**
-   * Decrypts a user's chat. Returns null if it cannot be decrypted, so that users can still see and remove their link.
-   */
+  /** Decrypts a user's chat. Returns null on failure, so that users can still see and remove their link. */
   openOrNull(tx: TenantTx, link: SealedChat): Promise<Chat | null>
 }
 

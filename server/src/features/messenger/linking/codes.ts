@@ -19,10 +19,7 @@ export function newCode(random: (below: number) => number = randomInt): string {
 /** Returns the code as shown to people: two groups of four characters. */
 export const showCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
 
-/**
- * Returns the canonical form of a typed code, ignoring case, spaces and hyphens of any kind. Returns undefined for text
- * that cannot be a code.
- */
+/** Returns a typed code without case, spaces and hyphens. Returns undefined for text that cannot be a code. */
 export function readCode(typed: string): string | undefined {
   const code = typedCode(typed).toUpperCase()
   const isCode = code.length === CODE_LENGTH && [...code].every((one) => ALPHABET.includes(one))
@@ -32,10 +29,7 @@ export function readCode(typed: string): string | undefined {
 /** Computes a keyed digest. Without a key, chat ids and codes could be found by trying all of them. */
 export type Digest = (text: string) => Buffer
 
-/**
- * Creates a digest function.
- * @param key a key that is derived from the service's key only for this purpose
- */
+/** Creates a digest function. `key` must be derived from the service's key only for this purpose. */
 export function digestWith(key: Uint8Array): Digest {
   return (text) => createHmac('sha256', key).update(text).digest()
 }

@@ -82,8 +82,7 @@ export function linkingService(deps: LinkingDeps): Linking {
     if (!taken) throw new Problem('link_code_invalid')
     const { chat_hash } = taken
     const user = keysOf(caller)
-    // Locks the owner before the chats, in the same order as the deletion of an account, so that the two cannot
-    // deadlock.
+    // Locks the owner before the chats, like the deletion of an account, so that the two cannot deadlock.
     const owner = await store.lockOwner(tx, user)
     if (!owner) throw new Problem('invalid_token')
     // Checks the session while the owner is locked. A session that a new password has ended can then not link a chat.

@@ -1,4 +1,3 @@
-/** SQL of link codes, linked chats and replies. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../messenger.table.ts'
@@ -25,10 +24,7 @@ export async function saveCode(tx: TenantTx, code: NewCode): Promise<void> {
     .execute()
 }
 
-/**
- * Consumes a code and returns its chat, or undefined if the code is invalid. Only one of several concurrent callers
- * gets the chat.
- */
+/** Consumes a code and returns its chat, or undefined if invalid. Only one of several concurrent calls succeeds. */
 export function takeCode(
   tx: TenantTx,
   code_hash: Buffer,
@@ -80,10 +76,7 @@ export function findLink(
     .executeTakeFirst()
 }
 
-/**
- * Locks chats. All code must lock a chat before its link. Queueing a message locks them in this order, and the opposite
- * order could cause deadlocks.
- */
+/** Locks chats. All code must lock a chat before its link, as queueing a message does, to prevent deadlocks. */
 export async function lockChats(tx: TenantTx, hashes: readonly Buffer[]): Promise<void> {
   // Locks chats in ascending order of their hashes, as all other transactions do.
   await sql`
@@ -212,10 +205,7 @@ export async function insertReply(tx: TenantTx, reply: NewReply, now: string): P
   await tx.db.insertInto('messenger_replies').values(reply).execute()
 }
 
-/**
- * Ends the pause of a chat that has refused messages, so that messages are sent from `at` on. Keeps a pause after
- * failures, because the provider may have requested it.
- */
+/** Ends a chat's pause after refusals. Keeps a pause after failures, because the provider may have requested it. */
 export async function endRefusal(tx: TenantTx, hash: Buffer, at: string): Promise<void> {
   await tx.db
     .updateTable('messenger_chats')

@@ -4,7 +4,6 @@ import { timeOf } from '../text/format.ts'
 import { shownName } from '../text/names.ts'
 import type { Chat } from './chats.ts'
 
-/** The reason why a chat was unlinked. */
 export type UnlinkReason =
   | 'api'
   | 'chat'

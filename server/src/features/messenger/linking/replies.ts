@@ -26,10 +26,7 @@ export interface SealedReply {
   text: string
 }
 
-/**
- * Queues a text for the chat.
- * @param kind `answer` for an answer to a command, which replaces an earlier answer of the chat and expires soon
- */
+/** Queues a text for the chat. Kind `answer` answers a command, replaces an earlier answer and expires soon. */
 export type Reply = (
   tx: TenantTx,
   chatId: number,

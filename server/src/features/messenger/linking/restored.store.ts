@@ -1,4 +1,3 @@
-/** SQL that removes linked chats during a restore. */
 import type { PgConnection } from '../../../platform/db/index.ts'
 import type { Restoring } from '../../../platform/feature/restore-columns.ts'
 

@@ -1,7 +1,4 @@
-/**
- * SQL of notices. The queries decide which chats get an event when the event is queued, and again when the notice is
- * sent.
- */
+/** SQL of notices. Checks which chats get an event when it is queued, and again when the notice is sent. */
 import { type RawBuilder, sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { NAMED_ONLY, SECURITY_EVENTS } from '../subscriptions/events.ts'
@@ -163,10 +160,7 @@ export interface WaitingEntry {
   changes: unknown
 }
 
-/**
- * Returns the first queued notices, with their journal entries, for actions of which the user still gets notices. The
- * message contains a line for each of them.
- */
+/** Returns the first queued notices of actions that the user still gets. The message has a line for each notice. */
 export async function firstWaiting(
   tx: TenantTx,
   link: { id: number; tenant_id: number },

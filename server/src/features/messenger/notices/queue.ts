@@ -1,7 +1,4 @@
-/**
- * Follows the journal and queues notices of each event. The transaction that queues the notices also advances the
- * position in the journal.
- */
+/** Follows the journal and queues notices. The same transaction advances the position in the journal. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Changes, Scopes, TenantTx } from '../../../platform/db/index.ts'
 import {
@@ -52,20 +49,14 @@ export function followNoticeEvents({
   })
 }
 
-/**
- * Returns the event of a journal entry. Returns an empty list if chats get no notice of the entry. Exported for its
- * test.
- */
+/** Returns the events of a journal entry, or an empty list if chats get no notice of it. Exported for its test. */
 export function eventOf(entry: Entry): NoticeEvent[] {
   const { id, tenant_id, action, created_at } = entry
   if (tenant_id === null || !isPublic(action) || action === 'webhook.test') return []
   return [{ id, tenant_id, action, subject: noticeSubjectOf(entry), created_at }]
 }
 
-/**
- * Returns the user whose account an entry concerns. This is the user that the entry is about, or otherwise the acting
- * user.
- */
+/** Returns the user that an entry is about, or otherwise the acting user. */
 export function noticeSubjectOf(
   entry: Pick<Entry, 'resource_type' | 'resource_id' | 'user_id'>,
 ): number | null {

@@ -4,22 +4,13 @@
  */
 import { SECOND } from '../../../lib/clock.ts'
 
-/**
- * The rate limit. A message counts from the reservation of its slot until the time `WITHIN` after its latest possible
- * arrival.
- */
+/** The rate limit. A message counts until the time `WITHIN` after its latest possible arrival. */
 const MAX_SENT = 30
 const WITHIN = SECOND + 10
-/**
- * The time after which a message without a response is assumed to have arrived or to be lost. Its slot is then free
- * again.
- */
+/** A message without a response after this time has arrived or is lost. Its slot is then free again. */
 const ARRIVES_WITHIN = 100
 const MAX_SENT_OF = { known: MAX_SENT, failing: 10, stranger: 10 }
-/**
- * If this many chats are refused within the time `NEAR` and no other message has arrived in between, the refusals
- * concern the bot as a whole.
- */
+/** This many refused chats within the time `NEAR`, without an arrival in between, indicate a limit on the whole bot. */
 const SUSPECT = 4
 const NEAR = 5 * SECOND
 const FIRST_HOLD = SECOND
@@ -40,7 +31,6 @@ export type SendEnding =
 
 /** The reserved slot of a message. The caller must end the slot with the result of the message. */
 export interface SendSlot {
-  /** Records that the composed message is being sent now. */
   sent(): void
   end(ending: SendEnding): void
 }
@@ -50,14 +40,9 @@ export interface ChatBudget {
   take(rank: Rank): SendSlot | number
 }
 
-/**
- * Opens a budget without free slots, because another process may have sent as many messages just before.
- * @param now returns the milliseconds of a monotonic clock
- */
+/** Opens a budget without free slots, because another process may just have sent. `now` is monotonic, in ms. */
 export function openChatBudget(now: () => number): ChatBudget {
-  /**
-   * The messages that count against the limit, and until when. The time is infinite for messages that are not sent yet.
-   */
+  /** The messages that count against the limit, and until when. Infinite for messages that are not sent yet. */
   let taken: { rank: Rank | undefined; until: number }[] = Array.from({ length: MAX_SENT }, () => ({
     rank: undefined,
     until: now() + WITHIN,
@@ -69,10 +54,7 @@ export function openChatBudget(now: () => number): ChatBudget {
   /** The first message after a pause, called the probe. No other message is sent until the probe has ended. */
   let probe: 'none' | 'due' | SendSlot = 'none'
 
-  /**
-   * Returns the milliseconds until fewer than `most` messages count against the limit. With `rank`, counts only that
-   * rank.
-   */
+  /** Returns the milliseconds until fewer than `most` messages (of `rank`, if given) count against the limit. */
   function waitOf(most: number, rank?: Rank): number {
     const ends = taken.flatMap((one) => (!rank || one.rank === rank ? one.until : []))
     if (ends.length < most) return 0
@@ -115,8 +97,7 @@ export function openChatBudget(now: () => number): ChatBudget {
           own.until = now()
           if (isProbe) probe = 'due'
         }
-        // Pauses again before another probe. A probe that failed or went to a failing chat does not show whether the
-        // limit is over.
+        // Pauses before another probe. A failed probe, or one to a failing chat, does not show that the limit is over.
         else if (isProbe) pauseFor(FIRST_HOLD)
       },
     }

@@ -29,12 +29,9 @@ export type Composed =
       /** When the first notice of the digest was queued, ISO 8601. */
       queuedAt: string
     }
-  /**
-   * There is nothing to send. The notices up to `lastId` can be deleted, because the user does not get them any more.
-   */
+  /** There is nothing to send. The user no longer gets the notices up to `lastId`, which can be deleted. */
   | { kind: 'nothing'; link: SendingLink | undefined; lastId: number }
 
-/** A time before all events, ISO 8601. */
 const BEFORE_ALL = new Date(0).toISOString()
 
 export interface ComposeDeps {

@@ -16,13 +16,11 @@ export type SendOutcome =
   | { kind: 'limited'; retryMs: number }
   /** The result is unknown. The message may have arrived. */
   | { kind: 'failed' }
-  /** The chat will never accept messages again. */
   | { kind: 'gone'; reason: UnlinkReason }
   /** The chat does not accept the message now, but may do so later. */
   | { kind: 'refused' }
   /** The provider rejects this message, and would reject it again. */
   | { kind: 'unsendable' }
-  /** The token is no longer valid. */
   | { kind: 'token refused' }
 
 /** The wait after a 429 response without a requested wait. */

@@ -8,10 +8,7 @@ const DIGEST_GAPS = [1, 2, 5, 10, 30].map((seconds) => seconds * SECOND)
 /** The time without events after which the gap returns to the first step. */
 const QUIET = MINUTE
 const FIRST_RETRY = 5 * SECOND
-/**
- * The maximum wait before a retry. It is half the lifetime of an answer, so that each answer is retried before it
- * expires.
- */
+/** The maximum wait before a retry: half the lifetime of an answer, so that each answer is retried in time. */
 const MAX_RETRY = 5 * MINUTE
 
 /** The age from which a digest contains only the number of events. Events older than `DROPPED_AFTER` are dropped. */
@@ -25,7 +22,6 @@ export const REFUSED_FOR = DAY
 
 /** The current pace of a chat's digests. */
 export interface DigestPace {
-  /** The index of the gap after the last digest. */
   gap: number
   /** The end of the gap, in milliseconds since the Unix epoch. Null before the first digest. */
   digestAt: number | null
@@ -41,7 +37,6 @@ export function nextGap({ gap, digestAt }: DigestPace, queuedAt: number): number
   return Math.min(gap + 1, DIGEST_GAPS.length - 1)
 }
 
-/** Returns the gap with this index, in milliseconds. */
 export const gapOf = (step: number): number => DIGEST_GAPS[step] ?? CHAT_GAP
 
 /** Returns the wait in milliseconds after this many failures in a row: 5 s, doubled each time, up to five minutes. */

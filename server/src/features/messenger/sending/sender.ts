@@ -1,6 +1,4 @@
-/**
- * Sends due messages as fast as the provider allows. Sends to many chats in parallel, and in order within each chat.
- */
+/** Sends due messages as fast as the provider allows: to many chats in parallel, in order within each chat. */
 import { poller } from '../../../lib/poller.ts'
 import type { Time } from '../../../lib/time.ts'
 import { within } from '../../../lib/within.ts'
@@ -20,19 +18,13 @@ import type { SendOutcome } from './outcome.ts'
 import { type DueChat, findFirst } from './sending.store.ts'
 import type { Turn } from './turn.ts'
 
-/**
- * The maximum number of messages in flight. It is as many as the rate allows before messages without a response time
- * out.
- */
+/** The maximum number of messages in flight: as many as the rate allows before unanswered messages time out. */
 const MAX_UNDER_WAY = 400
 const MAX_UNDER_WAY_OF: Record<Rank, number> = { known: MAX_UNDER_WAY, failing: 100, stranger: 100 }
 /** The maximum number of chats of a rank that one query finds. This is enough for a second of sending. */
 const MAX_DUE_CHATS = 30
 const POLL_MS = 1_000
-/**
- * The time limit of a shutdown. Messages in flight are aborted after `BREAK_OFF_MS`, which leaves a second to record
- * them.
- */
+/** The time limit of a shutdown. Messages are aborted after `BREAK_OFF_MS`, which leaves a second to record them. */
 const STOP_MS = 4_000
 const BREAK_OFF_MS = 3_000
 /** The minimum time between polls. Events that are queued within this time share a digest. */
@@ -58,7 +50,6 @@ export interface ChatSender {
 export function startSender(deps: SenderDeps): ChatSender {
   const { db, changes, clock, log, bot, tenure, turn, onSent } = deps
   const budget = openChatBudget(clock.monotonic)
-  /** The chats with a message in flight, by hash. */
   const busy = new Map<string, DueChat>()
   const running = new Set<Promise<unknown>>()
   const breakOff = new AbortController()

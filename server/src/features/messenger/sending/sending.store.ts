@@ -4,7 +4,6 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Rank } from './budget.ts'
 import '../messenger.table.ts'
 
-/** A chat with waiting messages. */
 export interface DueChat {
   hash: Buffer
   rank: Rank
@@ -71,10 +70,7 @@ export function findLinkOfChat(tx: TenantTx, hash: Buffer): Promise<SendingLink 
     .executeTakeFirst()
 }
 
-/**
- * Locks the chat until the transaction ends. Queueing a message waits for this lock, so later statements see all
- * messages that are queued.
- */
+/** Locks the chat until the transaction ends. Queueing waits for this lock, so later statements see all messages. */
 export async function lockChat(tx: TenantTx, hash: Buffer): Promise<void> {
   await tx.db
     .selectFrom('messenger_chats')

@@ -57,10 +57,7 @@ export function turnTaker(deps: TurnDeps): Turn {
       await store.settleChat(tx, hash, await work(tx), isoAt(clock))
     })
 
-  /**
-   * Retries `record` until it succeeds or this process loses the bot's lease. Without retries, a short outage of the
-   * database would cause a message to be sent twice.
-   */
+  /** Retries `record` until success or loss of the lease. Otherwise a short outage could send a message twice. */
   async function recordSurely(hash: Buffer, work: Parameters<typeof record>[1]): Promise<void> {
     for (;;) {
       try {
@@ -101,10 +98,7 @@ export function turnTaker(deps: TurnDeps): Turn {
     return { ...state, gap, digest_at: isoAt(clock, gapOf(gap)) }
   }
 
-  /**
-   * Returns the state of a chat after another failure.
-   * @param leastMs the minimum pause in milliseconds
-   */
+  /** Returns the state of a chat after another failure, with a pause of at least `leastMs` milliseconds. */
   const failedOnceMore = ({ failures }: store.DueChat, leastMs = 0): store.ChatState => ({
     failures: failures + 1,
     free_at: isoAt(clock, Math.max(leastMs, retryAfter(failures + 1))),

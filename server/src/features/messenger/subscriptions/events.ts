@@ -3,10 +3,7 @@ import { isAdministrator, type Role } from '../../../lib/roles.ts'
 import { PUBLIC_ACTIONS } from '../../../platform/journal/index.ts'
 
 const ALL = '*'
-/**
- * An event that users get only if they subscribe to its name. Each session in use causes such an event every quarter of
- * an hour.
- */
+/** Sent only to users who subscribe to this name, because each session in use causes the event every 15 minutes. */
 export const NAMED_ONLY = 'auth.token_refreshed'
 /** The groups of events that every user may get about their own account. */
 export const OWN_GROUPS = ['user', 'auth'] as const

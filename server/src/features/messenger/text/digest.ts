@@ -13,13 +13,10 @@ export interface DigestLine {
   lines: readonly string[]
   /** The number of waiting events by action, including events with a line. */
   counts: ReadonlyMap<string, number>
-  /** The action of each line. */
   actions: readonly string[]
 }
 
-/**
- * Returns the message. It contains up to 20 lines within 4,096 code units, and the number of other events by action.
- */
+/** Returns up to 20 lines within 4,096 code units, and the number of other events by action. */
 export function digestOf({ lines, counts, actions }: DigestLine): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   let text = ''

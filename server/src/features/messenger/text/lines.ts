@@ -1,7 +1,4 @@
-/**
- * The texts of each event: its line, and its name in counts. Lines name users of the tenant. For patients, they contain
- * only the id.
- */
+/** The texts of each event: its line, and its name in counts. Lines name users, but patients only by id. */
 
 import { ROLES } from '../../../lib/roles.ts'
 import type { PublicAction } from '../../../platform/journal/index.ts'
@@ -11,13 +8,10 @@ import { shownName } from './names.ts'
 /** An event as it is shown to one reader. */
 export interface DescribedEvent {
   action: string
-  /** The time of the event, ISO 8601. */
   at: string
   /** True if the event is about the reader's own account. */
   isOwn: boolean
-  /**
-   * The display name of the acting user. Null if the event has no acting user, or if the owner of the account acted.
-   */
+  /** The display name of the acting user. Null if no user acted, or the owner of the account acted. */
   by: string | null
   /** The display name of the account's owner. Null if unknown. */
   whose: string | null

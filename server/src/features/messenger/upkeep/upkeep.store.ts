@@ -1,4 +1,3 @@
-/** SQL that deletes outdated rows of the messenger. */
 import { sql } from 'kysely'
 import { DAY } from '../../../lib/clock.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
@@ -28,10 +27,7 @@ export const OUTDATED_CHAT_ROWS: readonly OutdatedRows[] = [
   outdated('messenger_notices', ['id'], 'event_at', DROPPED_AFTER),
 ]
 
-/**
- * Deletes up to `limit` chats that were created before `at` and have neither a link nor messages. Returns how many were
- * deleted.
- */
+/** Deletes up to `limit` chats created before `at` without a link or messages. Returns how many were deleted. */
 export async function deleteChats(tx: TenantTx, at: string, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     delete from messenger_chats where hash in (
@@ -43,10 +39,7 @@ export async function deleteChats(tx: TenantTx, at: string, limit: number): Prom
   return Number(numAffectedRows)
 }
 
-/**
- * Deletes up to `limit` notices of a tenant. When no notices are left, deletes the tenant's links and subscriptions
- * too. Returns whether more notices may be left.
- */
+/** Deletes up to `limit` notices of a tenant, then its links and subscriptions. Returns whether more may be left. */
 export async function purgeRows(tx: TenantTx, tenantId: number, limit: number): Promise<boolean> {
   const { numAffectedRows = 0n } = await sql`
     delete from messenger_notices where id in

@@ -29,9 +29,7 @@ export interface Accesses {
     query: AccessQuery,
     from: Cursor | undefined,
   ): Promise<Page<Access>>
-  /**
-   * Streams the record and its accesses as JSON. Pauses reading from the database while the client is slow to receive.
-   */
+  /** Streams the record and its accesses as JSON. Reads no further while the client is slow to receive. */
   export(caller: ClinicAdmin, id: number): Promise<AsyncIterable<Uint8Array>>
 }
 

@@ -1,4 +1,3 @@
-/** The `/api/admin/cache` routes. */
 import { admins, clinicAdmins } from '../../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../../platform/http/index.ts'
 import { CacheStats, CleanedUp, Invalidated, Invalidation, Warmed, WarmUp } from './cache.schema.ts'

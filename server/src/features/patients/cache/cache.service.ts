@@ -21,10 +21,7 @@ export interface CacheAdministration {
   stats(caller: Admin): CacheStats
   /** Drops expired patients from the caches of all nodes. Returns how many were dropped on this node. */
   cleanup(caller: Admin): Promise<number>
-  /**
-   * Drops one patient from the caches of all nodes, or all patients if `id` is absent. Returns how many were cached on
-   * this node.
-   */
+  /** Drops one patient (all without `id`) from the caches of all nodes. Returns how many this node had cached. */
   invalidate(caller: Admin, id?: number): Promise<number>
   /**
    * Loads patients into this node's cache and counts those that are cached afterwards. Patients that cannot be

@@ -26,7 +26,6 @@ export interface CompareDeps {
   changes: Pick<Changes, 'trusted'>
   cache: PatientCache
   load: LoadAnybody
-  /** The name of this node. */
   node: string
 }
 
@@ -77,8 +76,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
     everyMs: EVERY_MS,
     isNeededToServe: false,
     async run() {
-      // Compares nothing if this node may have missed notifications. Such a node does not use its cached patients, and
-      // drops them later.
+      // Compares nothing if notifications may be missing, because this node then does not use its cached patients.
       if (!changes.trusted()) return
       const faulty = await differing(suspects.filter(isStillCached))
       const known = new Set(faulty.map(({ key }) => key))
@@ -93,10 +91,7 @@ export function comparesCache({ db, changes, cache, load, node }: CompareDeps): 
   }
 }
 
-/**
- * Returns how a cached patient differs from its row. Returns undefined if both are equal or the record could not be
- * decrypted.
- */
+/** Returns how a cached patient differs from its row. Undefined if equal, or if decryption failed. */
 function faultOf(
   { tenantId, key, value }: Entry,
   record: Loaded | undefined,

@@ -1,7 +1,4 @@
-/**
- * The in-memory cache of decrypted patients (decision 0023). Each request checks again whether the caller can see the
- * patient.
- */
+/** The in-memory cache of decrypted patients (decision 0023). Each request checks the caller's access again. */
 import { type Clock, SECOND } from '../../../lib/clock.ts'
 import {
   type Changes,

@@ -64,7 +64,6 @@ export type SealedColumns = { [F in MandatoryField as `sealed_${F}`]: Buffer } &
   [F in Exclude<SealedField, MandatoryField> as `sealed_${F}`]: Buffer | null
 }
 
-/** A row of the `patients` table. */
 export interface PatientRow extends PatientPlace, SealedColumns {
   data_key_id: number
 }

@@ -9,10 +9,7 @@ import { problemOf } from '../../../platform/db/index.ts'
 import type { Throttle, ThrottleRule } from '../../../platform/throttle/index.ts'
 import type { Identifier } from './fields.ts'
 
-/**
- * Allows 10 `identifier_taken` errors per user before the first wait. This is the number of break-glass grants per
- * hour.
- */
+/** Allows 10 `identifier_taken` errors per user before the first wait, like the break-glass grants per hour. */
 const TAKEN_BY_USER: ThrottleRule = {
   name: 'patient identifier taken',
   free: 10,

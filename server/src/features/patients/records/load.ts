@@ -9,10 +9,7 @@ import { listById } from './records.store.ts'
 
 export type Loaded = PatientRecord | UnreadableRecord
 
-/**
- * Loads a patient. Returns undefined if the tenant has no such patient, or if the patient is deleted. Does not check
- * access rights.
- */
+/** Loads a patient. Returns undefined if unknown or deleted. Does not check access rights. */
 export type LoadPatient = (tenantId: number, id: number) => Promise<Loaded | undefined>
 
 /** Loads the requested patients that belong to the tenant. Uses one query for the rows and one for the keys. */
@@ -23,10 +20,7 @@ export type LoadAnybody = (ids: readonly number[]) => Promise<Loaded[]>
 
 /** The number of records decrypted in one turn of the event loop, which takes about 2 ms. */
 const AT_A_TIME = 20
-/**
- * The number of concurrent queries per tenant. Several are allowed, so that one slow query does not block the others.
- * Further requests are combined into one query.
- */
+/** The concurrent queries per tenant, so that a slow query blocks no others. Further requests share one query. */
 const LOADS_AT_ONCE = 4
 /** The maximum number of tenants whose requests can be combined. */
 const TENANTS = 1_000

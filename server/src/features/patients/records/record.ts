@@ -30,10 +30,7 @@ export const isReadable = <Readable extends object>(
 /** The fields that are encrypted as JSON. All other fields are encrypted as plain text. */
 const LISTS: readonly SealedField[] = ['identifiers', 'allergies']
 
-/**
- * Decrypts the fields of a row. Returns the names of fields that cannot be decrypted because their ciphertext was
- * altered, truncated or moved to another row.
- */
+/** Decrypts a row. Also returns the names of fields whose ciphertext was altered, truncated or moved to another row. */
 export function openRecord(keys: TenantKeys, row: PatientRow): PatientRecord | UnreadableRecord {
   const fields: Partial<Record<SealedField, unknown>> = {}
   const unreadable: SealedField[] = []

@@ -9,9 +9,7 @@ interface Said {
   purpose?: string
 }
 
-/**
- * Writes the journal entry of a patient's change in the same transaction, and invalidates the patient in all caches.
- */
+/** Writes the journal entry of a patient's change in the same transaction, and drops the patient from all caches. */
 export async function appendPatientChange(
   tx: TenantTx,
   caller: Caller,

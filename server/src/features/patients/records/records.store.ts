@@ -62,9 +62,7 @@ export function lockPatient(
     .executeTakeFirst()
 }
 
-/**
- * Reserves ids for new patients before they are inserted, because the encryption binds each value to the id of its row.
- */
+/** Reserves ids before the insertion, because the encryption binds each value to the id of its row. */
 export async function nextPatientIds(tx: TenantTx, count: number): Promise<number[]> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patients', 'id')) as id

@@ -1,6 +1,4 @@
-/**
- * Checks a patient's department and attending doctor. Any department and any active doctor of the tenant are allowed.
- */
+/** Checks that a patient's department and attending doctor belong to the tenant, and that the doctor is active. */
 import { InvalidInput, type Refuse } from '../../../lib/problems.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { departmentIssue, isActiveDoctor } from '../../users/index.ts'
@@ -10,10 +8,7 @@ export interface ChosenPlace {
   attending_doctor_id?: number | null
 }
 
-/**
- * Checks a patient's department and attending doctor. Calls `refuse` if the tenant does not have them. Locks the doctor
- * until the transaction ends.
- */
+/** Calls `refuse` for an unknown department or attending doctor. Locks the doctor until the transaction ends. */
 export async function checkPlace(
   tx: TenantTx,
   tenantId: number,
@@ -25,10 +20,7 @@ export async function checkPlace(
     refuse(['body', 'attending_doctor_id'], 'must be an active doctor of the tenant')
 }
 
-/**
- * Checks a patient's department and attending doctor.
- * @throws InvalidInput if the tenant does not have the department or doctor
- */
+/** Checks a patient's department and doctor. @throws InvalidInput if the tenant does not have them */
 export async function requirePlace(
   tx: TenantTx,
   tenantId: number,

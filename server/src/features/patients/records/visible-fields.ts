@@ -5,10 +5,7 @@ import { redactedFor } from '../sight/by-department.ts'
 import type { SealedField } from './fields.ts'
 import { isReadable, type PatientRecord, type UnreadableRecord } from './record.ts'
 
-/**
- * The error for a record that cannot be decrypted. The client gets status 500. The log contains the patient's id and
- * the names of the fields.
- */
+/** A record that cannot be decrypted. The response is 500. The log contains the patient's id and the field names. */
 export class UnreadablePatient extends Error {
   constructor(id: number, fields: readonly SealedField[]) {
     super(faultOf(id, fields))

@@ -5,9 +5,7 @@
 import { withAsciiDomain } from '../../../lib/email.ts'
 import { foldText, foldWords } from '../../../lib/fold.ts'
 
-/**
- * Returns the folded words of a name in sorted order. Returns an empty text if the name has no letter, digit or symbol.
- */
+/** Returns the folded words of a name in sorted order. Empty if the name has no letter, digit or symbol. */
 export const normalName = foldWords
 
 /** Returns an identifier, or part of an identifier, folded and without spaces, dots and dashes. */

@@ -72,10 +72,7 @@ function neededFor(
   return new Map([...grants].filter(([id]) => kept.has(id)))
 }
 
-/**
- * Chooses the planner mode of a list query. For a search the same index is always best. For other lists, the best plan
- * depends on the caller's department.
- */
+/** Chooses the planner mode. A search always uses the same index; other plans depend on the caller's department. */
 function modeFor(caller: Member, { search, ...query }: PatientQuery): ListMode {
   return search || seesAll(caller) ? listMode(query) : 'filtered list'
 }

@@ -7,10 +7,7 @@ import type { PatientRow } from '../records/fields.ts'
 import { COLUMNS, patientsOf } from '../records/records.store.ts'
 import type { Sight } from '../sight/sight.store.ts'
 
-/**
- * The conditions of a patient list in addition to the query: the patients that the caller can see, and search tokens of
- * which one must match.
- */
+/** The conditions besides the query: the patients that the caller can see, and tokens of which one must match. */
 export interface PatientSearch {
   sight: Omit<Sight, 'grants'>
   /** The tokens of the search text; undefined if there is none. */
@@ -38,18 +35,14 @@ export function listPatients(
       return filtered
     },
     ...sight,
-    // Does not cache the count of a search. A search matches few patients, so counting is cheap. A cached count could
-    // be outdated, because changes of encrypted fields do not invalidate counts.
+    // Does not cache the count of a search. Counting is cheap, and changed encrypted fields do not invalidate counts.
     ...(text || birth ? {} : { countedIn: ['patients'] }),
     isAll: true,
     areFew: text !== undefined,
   })
 }
 
-/**
- * Selects the ids of patients who have any of the tokens. `= any(…)` is leakproof, so row-level security allows the
- * index.
- */
+/** Selects the ids of patients with any token. `= any(…)` is leakproof, so row-level security allows the index. */
 const idsOf = ({ tenantId }: TenantTx, tokens: readonly Buffer[]) =>
   sql`select patient_id from patient_tokens
     where tenant_id = ${tenantId} and token = any(${tokens}::bytea[])`
@@ -61,10 +54,7 @@ const idsOf = ({ tenantId }: TenantTx, tokens: readonly Buffer[]) =>
 const isAmong = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id = any(array(${idsOf(tx, tokens)}))`
 
-/**
- * Matches patients by tokens that most patients of a tenant may share. The planner selects a plan by the number of
- * matches.
- */
+/** Matches patients by tokens that most patients may share. The planner selects a plan by the number of matches. */
 const isFoundBy = (tx: TenantTx, tokens: readonly Buffer[]) =>
   sql<boolean>`patients.id in (${idsOf(tx, tokens)})`
 

@@ -28,10 +28,7 @@ export function kindsOf(fields: readonly SealedField[]): number[] {
   return fields.flatMap((field) => KINDS_OF[field] ?? []).map((kind) => KINDS[kind])
 }
 
-/**
- * Returns a text that is unique for each pair of system and value. A system never contains `|` (see `Identifier` in the
- * schema), but a value may.
- */
+/** Returns a unique text for a pair of system and value. Only the value may contain `|` (see `Identifier`). */
 export const normalPair = ({ system, value }: Identifier) =>
   `${normalIdentifier(system)}|${normalIdentifier(value)}`
 
@@ -49,10 +46,7 @@ function textsOf(fields: Partial<PatientFields>): [Kind, string][] {
   return texts.filter(([, text]) => text !== '')
 }
 
-/**
- * Returns the distinct search tokens of a patient's fields, either for the current data key or for every key that is
- * not deleted.
- */
+/** Returns the distinct search tokens of a patient, either for the current data key or for every key not deleted. */
 export function tokensOf(
   keys: TenantKeys,
   patient_id: number,
@@ -73,10 +67,7 @@ const tokensUnder = (
   by: 'living' | 'current' = 'living',
 ) => keys.tokens(`patients.${kind}`, text, by)
 
-/**
- * Returns the tokens for every possible meaning of `search`: a name, an identifier, a phone number or an e-mail
- * address.
- */
+/** Returns tokens for each possible meaning of `search`: a name, an identifier, a phone number or an e-mail address. */
 export function tokensOfSearch(keys: TenantKeys, search: string): Buffer[] {
   const texts: [Kind, string][] = [
     ['name', normalName(search)],

@@ -19,7 +19,6 @@ import { breakGlassMail } from './break-glass.mail.ts'
 import { seesPlace } from './by-department.ts'
 import * as store from './grants.store.ts'
 
-/** How long a break-glass grant is valid. */
 const LASTS = 4 * HOUR
 const MOST = { grants: 10, within: HOUR }
 /** Throttles a user who requests unknown patients, because such a user may be guessing patient ids. */
@@ -38,10 +37,7 @@ export interface BreakGlassDeps {
   throttle: Throttle
 }
 
-/**
- * Grants the caller break-glass access to a patient, and returns the record.
- * @throws Problem 404 for an unknown patient, 429 after too many calls
- */
+/** Grants break-glass access and returns the record. @throws Problem 404 if unknown, 429 after too many calls */
 export type BreaksGlass = (caller: Member, asked: BreakGlass) => Promise<Patient>
 
 /** Creates the break-glass command. The grant lets the caller read and change the record. */

@@ -1,5 +1,3 @@
-/** SQL queries for break-glass grants. */
-
 import { sql } from 'kysely'
 import type { Caller } from '../../../platform/access/index.ts'
 import { ofScope, type PgConnection, type TenantTx } from '../../../platform/db/index.ts'
@@ -43,9 +41,7 @@ export async function listGrantedSince(
   return rows.map(({ granted_at }) => granted_at)
 }
 
-/**
- * Reserves the id of a new grant before it is inserted, because the encryption binds the reason to the id of its row.
- */
+/** Reserves the id before the insertion, because the encryption binds the reason to the id of its row. */
 export async function nextGrantId(tx: TenantTx): Promise<number> {
   const { rows } = await sql<{ id: number }>`
     select nextval(pg_get_serial_sequence('patient_grants', 'id')) as id`.execute(tx.db)

@@ -4,14 +4,12 @@ import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import { type Seer, seesAll } from './by-department.ts'
 import '../patients.table.ts'
 
-/** The id of the grant for each patient, by patient id. */
 export type GrantsOfPatients = ReadonlyMap<number, number>
 
 const NO_GRANTS: GrantsOfPatients = new Map()
 
 /** The set of patients that a caller can see. */
 export interface Sight {
-  /** The SQL condition on rows of `patients`. */
   condition: RawBuilder<boolean>
   /** The grants with which the caller sees further patients, one for each of these patients. */
   grants: GrantsOfPatients
@@ -22,18 +20,13 @@ export interface Sight {
   narrowedTo?: string | null
 }
 
-/**
- * Returns the patients that the caller can see.
- * @param now the current time (ISO 8601)
- */
 export async function inSight(tx: TenantTx, seer: Seer, now: string): Promise<Sight> {
   if (seesAll(seer)) return { condition: sql<boolean>`true`, grants: NO_GRANTS }
   const own =
     seer.unit_id === null
       ? sql<boolean>`false`
       : sql<boolean>`patients.department_id = ${seer.unit_id}`
-  // Looks up grants in a separate query. Few users have any. Without grants, a single index returns the patients in
-  // order.
+  // Looks up grants separately, because few users have any. Otherwise a single index returns the patients in order.
   const grants = await findGrants(tx, seer, now)
   if (grants.size === 0) return { condition: own, grants, narrowedTo: `department ${seer.unit_id}` }
   return {

@@ -1,4 +1,3 @@
-/** The figures about patients in the overview. */
 import Type from 'typebox'
 import { type OverviewParts, overviewPart } from '../../../platform/feature/feature.ts'
 import { estimatePatients } from './upkeep.store.ts'

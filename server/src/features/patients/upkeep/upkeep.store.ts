@@ -1,4 +1,3 @@
-/** SQL queries that count and purge patients. */
 import { sql } from 'kysely'
 import { countRows, purgerOf, type TenantTx } from '../../../platform/db/index.ts'
 import { patientsOf } from '../records/records.store.ts'
@@ -22,9 +21,7 @@ export async function restartPatientGracePeriod(tx: TenantTx): Promise<void> {
     .execute()
 }
 
-/**
- * Purges up to `limit` patients deleted before `before`, and records their ids as purged. Returns the purged patients.
- */
+/** Purges up to `limit` patients deleted before `before`, records their ids, and returns the purged patients. */
 export async function destroyDeleted(
   tx: TenantTx,
   before: string,

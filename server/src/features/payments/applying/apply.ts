@@ -1,7 +1,4 @@
-/**
- * Applies readings of notifications: updates payments, the journal and the inbox in one transaction. A reading is the
- * interpreted content of a notification.
- */
+/** Applies readings (interpreted notifications) to payments, the journal and the inbox in one transaction. */
 import { type Clock, isoAt } from '../../../lib/clock.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { appendAll, journalEntry, SYSTEM } from '../../../platform/journal/index.ts'
@@ -33,7 +30,6 @@ interface ReadOf {
   isRearmed?: boolean
 }
 
-/** The result of applying a reading. */
 export interface Settled {
   read: Read
   /** The new state of the notification. In the state `received` it is retried. */

@@ -1,4 +1,3 @@
-/** The SQL that locks, inserts and updates payments. */
 import { sql } from 'kysely'
 import { statement, type TenantTx } from '../../../platform/db/index.ts'
 import { PROVIDERS, type Provider } from '../payment-facts.ts'
@@ -18,9 +17,7 @@ export interface KnownPayment extends PaymentName, PaymentState {
   test: boolean
 }
 
-/**
- * Locks and returns the existing payments with these keys. No other transaction can change them until this one ends.
- */
+/** Locks and returns the existing payments with these keys, until the transaction ends. */
 export async function lockPayments(
   tx: TenantTx,
   names: readonly PaymentName[],
@@ -44,9 +41,7 @@ const lockOf = statement<{ provider: Provider; ids: string[] }>(
     order by id for no key update`,
 )
 
-/**
- * Returns which of these tenants exist and are not deleted. The tenants cannot be purged until the transaction ends.
- */
+/** Returns which of these tenants are not deleted. The tenants cannot be purged until the transaction ends. */
 export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promise<Set<number>> {
   const { rows } = await sql<{ id: number }>`
     select id from tenants where id = any(${ids}::bigint[]) and deleted_at is null
@@ -56,9 +51,7 @@ export async function livingTenants(tx: TenantTx, ids: readonly number[]): Promi
 
 export type NewPayment = Omit<KnownPayment, 'id'> & { currency_exponent: number }
 
-/**
- * Inserts payments, except those that another transaction has inserted first. Returns the ids of the inserted payments.
- */
+/** Inserts payments, except those that another transaction inserted first. Returns the ids of the inserted ones. */
 export async function insertPayments(
   tx: TenantTx,
   payments: readonly NewPayment[],

@@ -8,14 +8,10 @@ const FIRST_PAUSE_MS = 5 * SECOND
 const MAX_PAUSE_MS = 30 * MINUTE
 /** The pause between retries while the provider rejects the credentials. It does not grow. */
 const FOR_GOOD_PAUSE_MS = 5 * MINUTE
-/**
- * The age after which a notification is no longer retried automatically, if at least `MIN_TRIES` attempts were made.
- */
+/** A notification of this age is no longer retried automatically, after at least `MIN_TRIES` attempts. */
 const GIVE_UP_AFTER_MS = DAY
 const MIN_TRIES = 5
-/**
- * The age at which the provider's refunded total is assumed to include a refund, even if the total has not increased.
- */
+/** From this age on, the refunded total is assumed to include a refund, even if the total has not increased. */
 const REFUND_LAGS_FOR_MS = 6 * HOUR
 
 export interface PaymentVerdict {
@@ -33,13 +29,9 @@ export interface PaymentVerdict {
   provider_payment_id: string | null
 }
 
-/** The earlier attempts at a notification. */
 interface Tried {
   tries: number
-  /**
-   * Milliseconds since the start of the retry period. It starts when the notification arrives, and again whenever the
-   * provider rejects the credentials.
-   */
+  /** Milliseconds since the arrival, or since a later rejection of the credentials, which restarts the retries. */
   age: number
 }
 

@@ -113,10 +113,7 @@ export function cardnetReadingOf(body: Buffer): PaymentReading {
 /** Returns whether a time in seconds since the epoch is not after the year 9999. */
 const isTime = (seconds: number) => seconds <= 253_402_300_799
 
-/**
- * Returns the total that was refunded so far: 0 if the notice is not a refund, and `all` for a refund without an
- * amount. Returns undefined for an invalid amount.
- */
+/** Returns the total refunded so far: 0 for no refund, `all` for one without an amount, undefined if invalid. */
 function refundedIn(type: string, value: unknown): number | 'all' | undefined {
   if (type !== 'payment.refunded') return 0
   return value === undefined || value === null ? 'all' : wholeUnits(sourceOf(value))

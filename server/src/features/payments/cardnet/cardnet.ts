@@ -1,6 +1,4 @@
-/**
- * The cardnet provider. It signs its notices, so a notice with a valid signature is applied as received (decisions §6).
- */
+/** The cardnet provider. A notice with a valid signature is applied as received (decisions §6). */
 import type { Clock } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { PaymentProvider } from '../provider.ts'
@@ -23,10 +21,7 @@ export function cardnet(secrets: readonly string[], clock: Clock): PaymentProvid
         state: isConfigured ? 'verified' : 'unverified',
       }
     },
-    /**
-     * Verifies the signature as of the notice's arrival. Notices that arrived before the provider was configured can
-     * then be verified too.
-     */
+    /** Verifies the signature as of the arrival, which may have been before the provider was configured. */
     verify({ sent: { body, signature }, received_at, verified_at }) {
       if (verified_at !== null) return { verified_at }
       if (!isConfigured) return { refused: 'not_configured' }

@@ -13,10 +13,7 @@ interface Signature {
   v1: Buffer[]
 }
 
-/**
- * Returns whether one of the secrets has signed the body. The time of the signature must be within the tolerance of
- * `at` (ms since the epoch).
- */
+/** Returns whether one of the secrets has signed the body, within the tolerance of `at` (ms since the epoch). */
 export function isSigned(
   header: string,
   body: Uint8Array,

@@ -21,10 +21,7 @@ import {
   POLL_MS,
 } from './worker.ts'
 
-/**
- * The pause in which notifications collect for a batch. Most of the cost is per transaction, so larger batches are
- * cheaper.
- */
+/** Collects notifications for a batch. Most of the cost is per transaction, so larger batches are cheaper. */
 const GAP_MS = 15
 
 export function startDrain(

@@ -10,7 +10,6 @@ import type { Provider, UnusableReason } from '../payment-facts.ts'
 import type { NotificationState } from '../payments.table.ts'
 import type { SealedFields, SealPlace } from './sealed.ts'
 
-/** A notification leased to a worker. */
 export interface Claimed extends SealPlace, SealedFields {
   id: number
   provider: Provider
@@ -51,10 +50,7 @@ export async function claimNotifications(
   return rows.sort((a, b) => a.id - b.id)
 }
 
-/**
- * Locks up to `limit` due notifications, which the same transaction then settles. No other worker can claim them until
- * it ends, and a rollback leaves them unchanged.
- */
+/** Locks up to `limit` due notifications, which the same transaction settles. A rollback leaves them unchanged. */
 export async function lockDue(
   tx: TenantTx,
   provider: Provider,
@@ -70,10 +66,7 @@ export async function lockDue(
   return rows.sort((a, b) => a.id - b.id)
 }
 
-/**
- * Returns the time from which the next notification of the provider can be claimed (ISO 8601). Returns null if none is
- * pending.
- */
+/** Returns when the next notification of the provider can be claimed (ISO 8601), or null if none is pending. */
 export async function nextDue(tx: TenantTx, provider: Provider): Promise<string | null> {
   const { rows } = await sql<{ free_at: string | null }>`
     select min(${freeAt}) as free_at from payment_notifications
@@ -99,7 +92,6 @@ export async function lockClaimed(
   return new Map(rows.map(({ id, armed_at }) => [id, armed_at]))
 }
 
-/** The outcome of processing a notification. */
 export interface NotificationOutcome {
   id: number
   state: NotificationState
@@ -120,10 +112,7 @@ export interface NotificationOutcome {
   processed_at: string | null
 }
 
-/**
- * Writes the outcomes of locked notifications. Sends the statement without waiting for its result, which the commit
- * does.
- */
+/** Writes the outcomes of locked notifications without waiting for the result, which the commit does. */
 export function settleNotifications(tx: TenantTx, outcomes: readonly NotificationOutcome[]): void {
   const column = <K extends keyof NotificationOutcome>(name: K) =>
     outcomes.map((outcome) => outcome[name])

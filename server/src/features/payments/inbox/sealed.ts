@@ -25,7 +25,6 @@ const placesOf = ({ seal_id }: SealPlace) => ({
   signature: placeIn(PAYMENT_NOTIFICATIONS, 'sealed_signature', seal_id),
 })
 
-/** A notification as the provider sent it. */
 export interface SentNotification {
   body: Buffer
   /** The signature header as received; null if the request had no signature header. */
@@ -83,9 +82,7 @@ export function openSeals(keyRing: KeyRing): Seals {
 /** The reading of a notification that could not be decrypted. */
 export const DOES_NOT_OPEN: PaymentReading = { is: 'failed', reason: 'does_not_open' }
 
-/**
- * Decrypts a notification. Returns null and logs a warning on failure, so that one notification does not block others.
- */
+/** Decrypts a notification. Logs a failure and returns null, so that one notification does not block others. */
 export async function openOrNull(
   { seals, log }: { seals: Pick<Seals, 'open'>; log: Logger },
   tx: TenantTx,

@@ -11,7 +11,6 @@ import '../payments.table.ts'
  */
 export interface Arrival extends Notice, SealedFields {
   holds_key: boolean
-  /** How many times the notice has arrived. */
   times: number
   received_at: string
   verified_at: string | null
@@ -44,14 +43,9 @@ export function insertArrivals(tx: TenantTx, arrivals: readonly Arrival[]): void
   )
 }
 
-/**
- * The SQL condition for a stored notification that cannot be decrypted. When it arrives again, its content is replaced.
- */
+/** The SQL condition for a notification that cannot be decrypted. A repeated arrival replaces its content. */
 const isLost = sql`(n.state = 'failed' and n.reason = 'does_not_open')`
-/**
- * The SQL condition for a stored notification that becomes due when it arrives again. It is unconfirmed, or cannot be
- * decrypted.
- */
+/** The SQL condition for a notification that a repeat makes due: unconfirmed, or impossible to decrypt. */
 const isOpen = sql`(n.verified_at is null and n.state in ('received', 'failed') or ${isLost})`
 
 const insertAll = statement<Record<string, unknown>>(

@@ -14,24 +14,15 @@ import { INBOX_TOPIC } from '../payments.table.ts'
 import type { Seals, SentNotification } from './sealed.ts'
 import { type Arrival, countUnverified, insertArrivals } from './store-arrivals.store.ts'
 
-/**
- * The maximum number of unverified notifications per provider. Above this number, or above the limit in bytes, the
- * response is 429.
- */
+/** The maximum number of unverified notifications per provider. Above this or the byte limit, the response is 429. */
 export const MAX_UNVERIFIED = 10_000
 export const MAX_UNVERIFIED_BYTES = 64 * 1024 * 1024
 const MAX_TOGETHER = 200
-/**
- * The maximum size of a batch in bytes. Encrypting and escaping a batch of this size blocks the node for some
- * milliseconds.
- */
+/** The maximum bytes in a batch. Encrypting and escaping a full batch blocks the node for some milliseconds. */
 const MAX_BYTES_TOGETHER = 1024 * 1024
 const FULL_RETRY_SECONDS = HOUR / SECOND
 
-/**
- * How a notice was checked on arrival. `verified`: the provider has signed it. `hint`: the provider's API must confirm
- * it. `unverified`: the provider is not configured.
- */
+/** `verified`: signed by the provider. `hint`: its API must confirm it. `unverified`: the provider is unconfigured. */
 const ARRIVAL_STATES = ['verified', 'hint', 'unverified'] as const
 
 export type ArrivalState = (typeof ARRIVAL_STATES)[number]

@@ -11,10 +11,7 @@ export const MAX_AT_ONCE = 8
 const PAGE = 100
 
 export type PaygateAnswer =
-  /**
-   * The API returned an object. `askedAt` is the time of the request by the database's clock, which all nodes share.
-   * The object shows a state from that time or later.
-   */
+  /** The API returned an object. Its state is from `askedAt`, the request's time by the database's clock, or later. */
   | { is: 'said'; object: JsonObject; askedAt: number }
   /** The API has no such object, or does not have it yet. */
   | { is: 'missing' }
@@ -27,10 +24,7 @@ export interface PaygateApi {
   /** Fetches a payment. @param id must be safe in a path (`isAskable`) */
   payment(id: string, signal: AbortSignal): Promise<PaygateAnswer>
   refund(id: string, signal: AbortSignal): Promise<PaygateAnswer>
-  /**
-   * Fetches a page of the payments created since `since` (ISO 8601).
-   * @param cursor `next_cursor` of the previous page, or null for the first page
-   */
+  /** Fetches payments created since `since` (ISO 8601). `cursor` is the previous page's `next_cursor`, or null. */
   payments(since: string, cursor: string | null, signal: AbortSignal): Promise<PaygateAnswer>
 }
 
@@ -47,7 +41,6 @@ export interface PaygateApiOptions {
 
 export function openPaygateApi(options: PaygateApiOptions): PaygateApi {
   const { upstream, url, shopId, secretKey, now, log } = options
-  // HTTP Basic authentication (RFC 7617).
   const credentials = Buffer.from(`${shopId}:${secretKey}`).toString('base64')
   const headers = { accept: 'application/json', authorization: `Basic ${credentials}` }
   const queue = keyedQueue<string>({ perKey: MAX_AT_ONCE })

@@ -1,7 +1,4 @@
-/**
- * Parses paygate notices. A notice tells the service which object to fetch, and claims statuses that the API must
- * confirm.
- */
+/** Parses paygate notices, which name the object to fetch and claim statuses that the API must confirm. */
 import { Problem } from '../../../lib/problems.ts'
 import type { Notice } from '../payment-facts.ts'
 import { inexactly, isName, isObject } from '../provider-json.ts'

@@ -13,14 +13,10 @@ export interface Run {
   began_at: string
   /** The start of the last completed run, ISO 8601. Null before the first completed run. */
   reconciled_to: string | null
-  /** The number of consecutive incomplete runs. */
   failures: number
 }
 
-/**
- * Returns SQL for the database's time plus `ms` milliseconds. The clocks of the nodes are not used, because they may
- * differ.
- */
+/** Returns SQL for the database's time plus `ms`. The nodes' clocks are not used, because they may differ. */
 const inMs = (ms: number) => sql`now() + ${ms}::float8 * interval '1 millisecond'`
 
 /** Schedules a run of the provider's reconciliation for now, unless a run is already due. */

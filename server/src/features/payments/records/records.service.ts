@@ -34,16 +34,12 @@ import {
 import { INBOX_TOPIC } from '../payments.table.ts'
 import * as store from './records.store.ts'
 
-/** The time span of a query, and the start of its page. */
 interface PageSpan {
   span: Span
   from: Cursor | undefined
 }
 
-/**
- * Returns when a notification was verified (ISO 8601, or null if it is not verified yet). If it cannot be processed
- * now, returns the reason.
- */
+/** Returns when a notification was verified (ISO 8601, null if not yet), or why it cannot be processed now. */
 export type VerifyNotification = (notification: {
   sent: SentNotification
   received_at: string
@@ -68,10 +64,7 @@ export interface PaymentRecords {
   ): Promise<Page<PaymentNotification>>
   /** Returns a notification with its body, and records the access in the journal. */
   notification(caller: Admin, id: number): Promise<NotificationWithBody>
-  /**
-   * Retries a notification now, or records why it cannot be retried.
-   * @throws Problem 409 if it is settled or waiting
-   */
+  /** Retries a notification, or records why that is impossible. @throws Problem 409 if it is settled or waiting */
   process(caller: Admin, id: number): Promise<PaymentNotification>
   /** Deletes unverified notifications. Does not delete verified notifications or those being processed. */
   discard(caller: Superadmin, of: Discard): Promise<Discarded>
@@ -119,8 +112,7 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
       try {
         return await run(true)
       } catch (error) {
-        // Another notification of the event holds the key. That notification has just taken the key, or the caller
-        // cannot see it. The retry therefore proceeds without the key.
+        // Another notification, which the caller may not see, holds the key. The retry proceeds without the key.
         if (problemOf(error)?.code !== 'conflict') throw error
         return run(false)
       }

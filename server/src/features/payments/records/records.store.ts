@@ -189,10 +189,7 @@ export async function retryNotification(
     where n.id = ${id}`.execute(tx.db)
 }
 
-/**
- * Records why a manual retry failed. A notification in the state `received` becomes `failed`. Other notifications keep
- * their state.
- */
+/** Records why a manual retry failed. Only the state `received` becomes `failed`. */
 export async function giveUpNotification(
   tx: TenantTx,
   id: number,

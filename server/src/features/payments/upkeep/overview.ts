@@ -1,14 +1,10 @@
-/** The part of the overview about payments. */
 import Type from 'typebox'
 import { Nullable, Timestamp } from '../../../lib/shapes.ts'
 import { type OverviewParts, overviewPart } from '../../../platform/feature/feature.ts'
 import { PROVIDERS, type Provider } from '../payment-facts.ts'
 import { findStuck } from './overview.store.ts'
 
-/**
- * Creates the payments part of the overview. Omits providers that are not configured, because anyone can send
- * notifications in their name.
- */
+/** Creates the payments overview. Omits unconfigured providers, because anyone can send notices in their name. */
 export const paymentsAttention = (
   isConfigured: (provider: Provider) => boolean,
 ): OverviewParts => ({

@@ -13,10 +13,7 @@ export interface OpenCount {
   state: (typeof OPEN_STATES)[number]
   /** The number of notifications, up to the limit of the query. */
   count: number
-  /**
-   * Since when the oldest `received` notification has been pending. Null for other states, and if all of them wait only
-   * for the provider to count a refund.
-   */
+  /** Since when the oldest `received` notification is pending. Null if all wait only for refunds to be counted. */
   since: string | null
   /** True if any of the notifications is pending because the provider rejects the credentials. */
   isRefused: boolean

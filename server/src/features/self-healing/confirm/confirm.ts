@@ -31,10 +31,7 @@ export interface ConfirmDeps {
   openConnection(): PgConnection
 }
 
-/**
- * Confirms a fix.
- * @throws Problem 404 if the fix is unknown, 409 if it is not proposed or is already being confirmed
- */
+/** Confirms a fix. @throws Problem 404 if unknown, 409 if not proposed or already being confirmed */
 export async function confirmFinding(deps: ConfirmDeps, actor: Actor, id: number): Promise<void> {
   await findProposed(deps, id)
   const holder = await openLockConnection(deps.openConnection())

@@ -18,10 +18,7 @@ const CANCELED = '57014'
 
 class TooSlow extends Error {}
 
-/**
- * Runs `work` in a read-only transaction that sees all tenants.
- * @throws any error of `work`, and TooSlow if `work` exceeds the time limit
- */
+/** Runs `work` in a read-only transaction that sees all tenants. @throws TooSlow if `work` exceeds the time limit */
 function bounded<T>(db: Scopes, ms: number, work: (tx: TenantTx) => Promise<T>): Promise<T> {
   return db.acrossTenants(async (tx) => {
     limitStatements(tx, ms)
@@ -33,11 +30,7 @@ function bounded<T>(db: Scopes, ms: number, work: (tx: TenantTx) => Promise<T>):
 
 const tooSlow = (ms: number) => `the check took longer than ${ms / SECOND} s`
 
-/**
- * Detects the fault of a fix.
- * @param from the position at which the previous scan ended
- * @throws any error of the detector, and TooSlow
- */
+/** Detects the fault of a fix, from the position at which the previous scan ended. @throws detector errors, TooSlow */
 export async function detectFault(
   db: Scopes,
   fix: Fix,
@@ -50,10 +43,7 @@ export async function detectFault(
   return { ...detected, findings: distinct(detected.findings) }
 }
 
-/**
- * Returns which of the findings still exist. If the fix has no function for this, detects all findings again.
- * @throws any error of the detector
- */
+/** Returns which of the findings still exist. Without a function for this, detects all findings again. */
 export async function reinspect(
   db: Scopes,
   fix: Fix,
@@ -70,10 +60,7 @@ const distinct = (findings: readonly Finding[]): Finding[] => [
   ...new Map(findings.map((finding) => [findingNameOf(finding), finding])).values(),
 ]
 
-/**
- * Returns a failure message for the operator. The message contains no values from the database, which appear only in
- * the log.
- */
+/** Returns a failure message for the operator. Values from the database appear only in the log. */
 export function failureSentence(error: unknown, ms: number = DETECT_MS): string {
   const { code, message, severity } = error as {
     code?: string

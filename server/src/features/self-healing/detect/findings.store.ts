@@ -1,4 +1,3 @@
-/** The SQL for findings of self-healing. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { Evidence, Finding } from '../../../platform/feature/fix.ts'

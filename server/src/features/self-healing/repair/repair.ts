@@ -39,10 +39,7 @@ export const resultOf = (
   duration_ms: durationMs,
 })
 
-/**
- * Repairs the findings one after the other. Returns failures instead of throwing them.
- * @throws the signal's reason if it aborts between repairs
- */
+/** Repairs the findings in order, and returns failures. @throws the signal's reason if it aborts between repairs */
 export async function repairAll(
   { db, log }: { db: Scopes; log: Logger },
   fix: Fix,

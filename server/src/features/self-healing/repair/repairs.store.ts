@@ -1,4 +1,3 @@
-/** The SQL for records of recent automatic repairs. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { Finding } from '../../../platform/feature/fix.ts'

@@ -26,7 +26,6 @@ export interface ScanDeps {
   detectMs?: number
 }
 
-/** The result of a scan for one fix. */
 export interface Scanned {
   key: string
   title: string
@@ -62,8 +61,7 @@ export async function scanFix(
     return await detectAndRepair(deps, row, fix, signal)
   } catch (error) {
     signal.throwIfAborted()
-    // Another transaction has locked the rows. The next scan tries this fix again. This scan continues with the other
-    // fixes.
+    // Another transaction has locked the rows. The next scan tries this fix again, and this scan continues.
     if (problemOf(error)?.code !== 'busy') throw error
     deps.log.warn({ err: error, fix: fix.key }, 'recording of scan findings failed')
     return scannedFix(row, { unknown: failureSentence(error, deps.detectMs) })
@@ -147,10 +145,7 @@ async function mend(
   }
 }
 
-/**
- * Returns true if both the code and the row allow automatic repair. A new release can withdraw this in the code, and an
- * operator in the row.
- */
+/** Returns whether code and row allow automatic repair. A release can forbid it in code, an operator in the row. */
 const isAutomatic = (row: FixRow, fix: Fix) =>
   row.automatic && fix.automatic && fix.repair !== undefined
 

@@ -19,21 +19,15 @@ interface Deps extends ScanDeps {
   openConnection(): PgConnection
 }
 
-/** The options of a scan. */
 export interface ScanOptions {
-  /** Aborts the scan when triggered. */
   signal?: AbortSignal
-  /**
-   * True if no caller waits for the scan. The scan then pauses after each fix, so that requests are not slowed down.
-   */
+  /** True if no caller waits for the scan, which then pauses after each fix to leave time for requests. */
   isPatient?: boolean
 }
 
 /** The lock number of the whole scan. The lock number of a single fix is its id. */
 const WHOLE = 0
-/**
- * The pause after a fix, as a multiple of the time for the fix. With this value, the scan works a tenth of the time.
- */
+/** The pause after a fix, as a multiple of the fix's time. With this value, the scan works a tenth of the time. */
 const REST_TIMES = 9
 const MAX_REST_MS = 2 * SECOND
 

@@ -62,9 +62,7 @@ export function listDeliveries(
   })
 }
 
-/**
- * Locks a delivery until the transaction ends. Waits for transactions that are recording an attempt of the delivery.
- */
+/** Locks a delivery until the transaction ends. Waits for transactions that are recording an attempt. */
 export function lockDelivery(
   tx: TenantTx,
   webhookId: number,

@@ -21,10 +21,7 @@ export interface TestDeliveriesDeps {
   clock: Clock
   keyRing: KeyRing
   send: SendMessage
-  /**
-   * Queues a job that retries the webhook's pending deliveries.
-   * @param webhook the webhook, with the current time in `at` (ISO 8601)
-   */
+  /** Queues a job that retries the webhook's pending deliveries. `webhook.at` is the current time (ISO 8601). */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 
@@ -67,9 +64,7 @@ export function testDeliveriesService({
   const running = new Map<number, number>()
   const stopping = new AbortController()
 
-  /**
-   * Appends the journal entry from which the test message is built. The entry is committed before the message is sent.
-   */
+  /** Appends the journal entry of the test message. The entry is committed before the message is sent. */
   function begin(
     { tenant_id: tenant, actor }: Sender,
     webhookId: number,

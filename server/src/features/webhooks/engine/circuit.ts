@@ -16,24 +16,18 @@ export interface Circuit {
   failing_since: string | null
   /** The time of the last failure, in milliseconds since the Unix epoch. 0 after a success. */
   failedAt: number
-  /**
-   * The maximum number of concurrent messages. It may be a fraction, because small increases add up to a whole slot.
-   */
+  /** The maximum number of concurrent messages. May be a fraction, because small increases add up to a slot. */
   slots: number
   /** The end of the current pause, in milliseconds since the Unix epoch. 0 without a pause. */
   pausedUntil: number
 }
 
-/** The reason why the service deactivates a webhook. */
 export type DisableReason = 'failing' | 'gone'
 
 const MAX_SLOTS = 16
 /** Up to this share of failures, the concurrency of a receiver is not reduced. */
 const HARMLESS_SHARE = 0.25
-/**
- * The weight of a single attempt in the share of failures. With this value, the share covers about the last thirty
- * attempts.
- */
+/** The weight of an attempt in the share of failures, which then covers about the last thirty attempts. */
 const WEIGHT = 1 / 32
 /** The number of failures in a row after which a receiver that was healthy gets only single probes. */
 const BREAKS_AFTER = 5
@@ -54,10 +48,7 @@ const FORGOTTEN_AFTER = 2 * DAY
 const TOO_MANY = 429
 const GONE = 410
 
-/**
- * Returns how many messages may be sent concurrently now. From the third failure in a row on, each failure halves this
- * number.
- */
+/** Returns how many messages may be sent concurrently. From the third failure in a row on, each failure halves this. */
 export function slotsNow({ slots, failures }: Circuit): number {
   return Math.max(1, Math.floor(slots / 2 ** Math.max(0, failures - 2)))
 }

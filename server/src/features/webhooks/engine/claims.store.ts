@@ -10,9 +10,7 @@ const GRACE_SECONDS = 60 * 60
 export const isServed = sql<boolean>`(t.is_active
   and coalesce(t.deleted_at > now() - make_interval(secs => ${GRACE_SECONDS}), true))`
 
-/**
- * The duration of a lease that is not renewed, in seconds. After a process is killed, its queues wait for this long.
- */
+/** The seconds after which a lease without renewal ends. After a process is killed, its queues wait for this long. */
 export const QUEUE_LEASE_SECONDS = 10
 
 export interface ClaimedQueue {
@@ -140,7 +138,6 @@ export async function renewLeases(
   return rows
 }
 
-/** The stored state of a queue's receiver. */
 export interface QueueState {
   id: number
   epoch: number
@@ -184,10 +181,7 @@ const state = sql`failures = given.failures, failure_share = given.failure_share
   failing_since = given.failing_since, failed_at = given.failed_at, slots = given.slots,
   paused_until = case when q.leased_by is null then q.paused_until else given.paused_until end`
 
-/**
- * Saves the receiver states of leased queues. Skips queues that other transactions have locked. Returns the ids of the
- * saved queues.
- */
+/** Saves receiver states of leased queues. Skips locked queues. Returns the ids of the saved queues. */
 export async function saveQueues(
   tx: TenantTx,
   queues: readonly QueueState[],
@@ -219,8 +213,7 @@ export async function releaseQueues(
       from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch`.compile(tx.db),
   )
-  // If the queue was reset during the lease, `leased_until` was kept only because of messages in flight. These have now
-  // ended.
+  // After a reset, `leased_until` was kept only because of messages in flight, which have now ended.
   tx.send(
     sql`update webhook_queues q set leased_until = null from ${given(locked)}
       where q.webhook_id = given.webhook_id and q.epoch = given.epoch + 1 and q.leased_by is null`.compile(

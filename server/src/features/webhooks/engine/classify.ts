@@ -1,6 +1,4 @@
-/**
- * Determines how an attempt changes its delivery, the receiver's circuit breaker and the webhook. The function is pure.
- */
+/** Determines how an attempt changes its delivery, the circuit breaker and the webhook. Pure functions. */
 import type { Attempt } from '../sending/attempt.ts'
 import { afterFailure, afterSuccess, type Circuit, type DisableReason } from './circuit.ts'
 import type { DeliveryOutcome, DueDelivery } from './deliveries.store.ts'

@@ -51,10 +51,7 @@ export interface DeliveryOutcome {
 
 /** The outcome of an attempt, as passed to `recordResults`. */
 export interface DeliveryResult extends DeliveryOutcome {
-  /**
-   * The reset counter of the queue at the time of the claim. If the counter has changed since, a failure concerns an
-   * earlier receiver.
-   */
+  /** The queue's reset counter at the claim. If it has changed since, a failure concerns an earlier receiver. */
   resets: number
 }
 
@@ -78,10 +75,7 @@ export function recordResults(tx: TenantTx, results: readonly DeliveryResult[], 
 
 const RECORDING = sql`hashtextextended('webhook results', 0)`
 
-/**
- * Waits for transactions that are recording results. They may not see a reset of a queue that has just been committed.
- * Transactions that start later see the reset.
- */
+/** Waits for transactions that are recording results and may not see a reset of a queue that was just committed. */
 export async function awaitResults(tx: TenantTx): Promise<void> {
   await sql`select pg_advisory_xact_lock(${RECORDING})`.execute(tx.db)
 }

@@ -1,7 +1,4 @@
-/**
- * Sends waiting deliveries concurrently, within the limits of queues and budget, and records the result of each
- * attempt.
- */
+/** Sends waiting deliveries concurrently, within the limits of queues and budget, and records each result. */
 import type { Time } from '../../../lib/time.ts'
 import type { Changes } from '../../../platform/db/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -26,7 +23,6 @@ export interface DispatcherDeps {
   leases: Leases
   budget: SendBudget
   results: ResultWriter
-  /** Called for every completed attempt. */
   onAttempt?: ((outcome: 'delivered' | 'retried' | 'failed', seconds: number) => void) | undefined
   /** Called when a queue needs more deliveries. */
   onHungry: () => void
@@ -93,10 +89,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
     })
   }
 
-  /**
-   * Sends a delivery. Returns the classified attempt. Returns undefined if the attempt was aborted or an internal error
-   * occurred.
-   */
+  /** Returns the classified attempt, or undefined if the attempt was aborted or an internal error occurred. */
   async function trySending(queue: Queue, delivery: DueDelivery): Promise<Classified | undefined> {
     try {
       const { event: action, resource_type } = delivery
@@ -133,8 +126,7 @@ export function openDispatcher(deps: DispatcherDeps): Dispatcher {
       const { id, tenantId: tenant_id, target, resets } = queue
       const since = circuit.failing_since ?? attempt.started_at
       const webhook = { id, tenant_id, url: target.url, resets, reason: disable, since }
-      // Deactivates one webhook at a time, because an outage of our own network makes many receivers fail at the same
-      // time.
+      // Deactivates one webhook at a time, because an outage of our own network makes many receivers fail at once.
       disabling = disabling.then(() =>
         canFail(deps.disable(webhook), 'deactivation of a webhook', log),
       )

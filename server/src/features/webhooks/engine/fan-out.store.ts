@@ -1,6 +1,4 @@
-/**
- * SQL of the fan-out, which creates deliveries. Each statement handles a batch of events for any number of webhooks.
- */
+/** SQL that creates deliveries. Each statement handles a batch of events for any number of webhooks. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
@@ -12,10 +10,7 @@ export interface FanOutEvent {
   created_at: string
 }
 
-/**
- * Returns SQL that joins the events with the webhooks that subscribe to them. Omits events that are older than the
- * webhook, because only a replay may send such events.
- */
+/** Returns SQL that joins events with subscribed webhooks. Only a replay may send events older than the webhook. */
 function wanted(events: readonly FanOutEvent[]) {
   return sql`
     unnest(${events.map(({ id }) => id)}::bigint[], ${events.map(({ tenant_id }) => tenant_id)}::bigint[],

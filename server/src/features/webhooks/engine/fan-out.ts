@@ -42,10 +42,7 @@ export function followWebhookEvents({
   })
 }
 
-/**
- * Returns whether a journal entry is an event for the fan-out. Test events are excluded, because they go directly to a
- * single webhook.
- */
+/** Returns whether an entry is fanned out. Test events are not, because they go directly to a single webhook. */
 function isEvent(
   entry: Omit<FanOutEvent, 'tenant_id'> & { tenant_id: number | null },
 ): entry is FanOutEvent {

@@ -15,10 +15,7 @@ import type { Tuning } from './tuning.ts'
 
 export interface Leases {
   readonly queues: ReadonlyMap<number, Queue>
-  /**
-   * Claims queues while there is room. Calls must not overlap. Returns how many were claimed, and whether more may be
-   * due.
-   */
+  /** Claims queues while there is room. Calls must not overlap. Returns the number, and whether more may be due. */
   claim(): Promise<{ claimed: number; hasMore: boolean }>
   /** Ends the lease of a webhook that may have changed, so that the webhook is read again. Null ends all leases. */
   change(webhookId: number | null): void
@@ -28,14 +25,10 @@ export interface Leases {
   renew(): Promise<void>
   /** Releases the queues that have nothing to send. Returns how many were released. */
   release(): Promise<number>
-  /**
-   * Releases all queues without messages in flight. Retries for up to `patienceMs` if other transactions have locked
-   * queues.
-   */
+  /** Releases all queues without messages in flight. Retries locked queues for up to `patienceMs`. */
   releaseAll(patienceMs: number): Promise<void>
   /** Saves the state of a receiver that has started to fail or has recovered. */
   save(queue: Queue): void
-  /** Resolves when the state of every receiver is saved. */
   idle(): Promise<void>
   /** Logs an internal error, and pauses the queue for five minutes. */
   fail(queue: Queue, why: string, err?: unknown): void
@@ -64,10 +57,7 @@ export function openLeases(deps: LeasesDeps): Leases {
   const { db, changes, clock, keyRing, log, tuning, budget } = deps
   const worker = randomUUID()
   const queues = new Map<number, Queue>()
-  /**
-   * Webhooks that have changed since the current claim began. The claim may have read their state from before the
-   * change.
-   */
+  /** Webhooks changed since the current claim began. The claim may have read their state from before the change. */
   const changed = new Set<number | null>()
   const changedTenants = new Set<number>()
   const logUnreadable = unreadableLogger(log)
@@ -185,8 +175,7 @@ export function openLeases(deps: LeasesDeps): Leases {
     release: () => release(quiet().filter(isDone)),
     async releaseAll(patienceMs) {
       const until = clock.monotonic() + patienceMs
-      // Waits for a running write of receiver states, because it has locked rows of queues. Other processes may have
-      // locked rows as well.
+      // Waits for a running write of receiver states, which has locked queues. Other processes may lock queues too.
       await states.stop(patienceMs)
       await release(quiet())
       while (quiet().length > 0 && clock.monotonic() < until) {

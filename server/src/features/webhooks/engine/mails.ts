@@ -3,7 +3,6 @@ import { type MailContent, renderMail } from '../../../platform/mail/index.ts'
 import type { DisableReason } from './circuit.ts'
 
 interface DisabledWebhook {
-  /** The administrator's name. */
   name: string
   id: number
   /** The URL without its path, which may contain a secret. */

@@ -1,7 +1,4 @@
-/**
- * The queue of a webhook in the process that leases it: pending deliveries, deliveries in flight, and the circuit
- * breaker.
- */
+/** The queue of a webhook in the process that leases it: deliveries pending and in flight, and the circuit breaker. */
 import type { Time } from '../../../lib/time.ts'
 import type { Target } from '../sending/attempt.ts'
 import { type Circuit, slotsNow } from './circuit.ts'
@@ -56,20 +53,15 @@ export interface Queue {
   cutOff(delivery: DueDelivery): void
   /** Ends an attempt that will be recorded. @param circuit the state of the receiver after the attempt */
   endAttempt(circuit: Circuit): void
-  /** Marks the attempt of a delivery as recorded. */
   settle(delivery: DueDelivery): void
   /** Extends the lease after a renewal. @param askedAt when the renewal was sent, on the monotonic clock */
   renewed(askedAt: number): void
   /** Ends the use of the queue, and pauses it until `until`, in milliseconds since the Unix epoch. */
   pauseUntil(until: number): void
-  /**
-   * Ends the use of the queue: no further delivery begins. The lease is released when all deliveries that have begun
-   * are recorded.
-   */
+  /** Begins no further delivery. The lease is released when all deliveries that have begun are recorded. */
   end(): void
   /** Ends the use of this queue. Returns its unfinished deliveries, for a new lease of the same webhook. */
   handOver(): Unfinished
-  /** Returns the state of the receiver as it is stored. */
   state(): QueueState
 }
 
@@ -84,10 +76,7 @@ interface Unfinished {
 /** How long a lease is trusted after its claim was sent. This is shorter than the lease, to allow for latency. */
 export const TRUSTED_MS = QUEUE_LEASE_SECONDS * 1000 - 2_000
 
-/**
- * The number of deliveries to fetch per concurrent message. It is large enough that sending need not wait for the next
- * fetch.
- */
+/** The deliveries to fetch per concurrent message, so that sending need not wait for the next fetch. */
 const AHEAD = 12
 
 /**

@@ -3,7 +3,6 @@ import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
 
-/** Creates the queue of a new webhook. */
 export async function insertQueue(
   tx: TenantTx,
   queue: { tenant_id: number; webhook_id: number },
@@ -11,10 +10,7 @@ export async function insertQueue(
   await tx.db.insertInto('webhook_queues').values(queue).execute()
 }
 
-/**
- * Limits how long a stalled transaction can keep the row of a queue locked. The fan-out for all tenants waits for such
- * a row.
- */
+/** Limits how long a stalled transaction can lock a queue's row, because the fan-out for all tenants waits for it. */
 function limitIdleTime(tx: TenantTx): void {
   tx.send(sql`set local idle_in_transaction_session_timeout = '5s'`.compile(tx.db))
 }

@@ -1,7 +1,4 @@
-/**
- * Records attempts, many in one transaction. Retries while the database is unavailable, so that no result of a sent
- * message is lost.
- */
+/** Records attempts, many per transaction. Retries during an outage of the database, so that no result is lost. */
 import { type Batcher, batcher } from '../../../lib/batcher.ts'
 import { isoAt } from '../../../lib/clock.ts'
 import type { Time } from '../../../lib/time.ts'

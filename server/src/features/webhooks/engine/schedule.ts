@@ -1,10 +1,7 @@
 /** Determines when a failed delivery is retried (decisions §5). */
 import { DAY, HOUR, MINUTE, SECOND } from '../../../lib/clock.ts'
 
-/**
- * The waits after the first to the ninth attempt, in milliseconds. After the tenth attempt, a delivery has finally
- * failed.
- */
+/** The waits after attempts one to nine, in milliseconds. After the tenth attempt, a delivery has finally failed. */
 export const RETRY_WAITS = [
   5 * SECOND,
   5 * MINUTE,
@@ -47,10 +44,7 @@ export function nextTry(
   return now + Math.max(jittered(wait, random), Math.round(asked * (1 + JITTER * random())))
 }
 
-/**
- * Returns the wait in milliseconds that a `Retry-After` header requests, as seconds or a date (RFC 9110, 10.2.3).
- * Returns undefined if the header is missing or invalid.
- */
+/** Returns the wait of a `Retry-After` header in ms (RFC 9110, 10.2.3), or undefined if it is missing or invalid. */
 export function retryAfterOf(header: string | null, now: number): number | undefined {
   const text = header?.trim()
   if (!text) return undefined

@@ -1,10 +1,7 @@
 /** Notifies processes that deliveries are due, or that a webhook has changed. */
 import { parseTopic, type TenantTx } from '../../../platform/db/index.ts'
 
-/**
- * The maximum number of webhooks in one notification, whose size is limited to 8,000 bytes. If more are due, engines
- * check all their queues.
- */
+/** The maximum webhooks in a notification of at most 8,000 bytes. If more are due, engines check all queues. */
 const MAX_NAMED = 50
 
 /** Makes the engines fetch the webhooks' deliveries as soon as the transaction has committed. */

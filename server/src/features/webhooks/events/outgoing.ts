@@ -3,7 +3,6 @@ import Type from 'typebox'
 import { FreeForm, Id, Nullable, Timestamp } from '../../../lib/shapes.ts'
 import { CATALOGUE } from './catalogue.ts'
 
-/** The schema of the body that `messageBody` returns. */
 const WebhookMessage = Type.Object(
   {
     type: Type.String({ description: 'The event.' }),

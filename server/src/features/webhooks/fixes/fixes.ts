@@ -1,6 +1,4 @@
-/**
- * The fix that activates webhooks again. They were deactivated because of failures, and their receivers respond again.
- */
+/** The fix that activates webhooks deactivated because of failures, when their receivers respond again. */
 import type { Finding, Fix } from '../../../platform/feature/fix.ts'
 import type { Enable } from '../registrations/registrations.service.ts'
 import { lockWebhook } from '../registrations/registrations.store.ts'

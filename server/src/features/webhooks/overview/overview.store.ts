@@ -15,10 +15,7 @@ export interface FailingWebhook {
   count: number
 }
 
-/**
- * Returns the webhooks that have been failing since `before` or longer, and the webhooks that the service has
- * deactivated.
- */
+/** Returns the webhooks that have failed since `before` or longer, or that the service has deactivated. */
 export async function findFailing(
   tx: TenantTx,
   before: string,

@@ -7,7 +7,6 @@ import type { TenantTx } from '../../../platform/db/index.ts'
 import { type OverviewParts, overviewPart } from '../../../platform/feature/feature.ts'
 import { countDeliveries, countWebhookStates, findFailing } from './overview.store.ts'
 
-/** The maximum number of failing webhooks to list. */
 const MAX_NAMED = 3
 /** The minimum duration of failures to report. A receiver that has failed for a shorter time may only be restarting. */
 const PATIENCE_MS = MINUTE

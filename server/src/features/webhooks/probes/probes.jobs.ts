@@ -1,7 +1,4 @@
-/**
- * Probes the receivers of deactivated webhooks, to find out whether they respond again. Probes them rarely, and a few
- * at a time.
- */
+/** Probes receivers of deactivated webhooks, rarely and a few at a time, to find out whether they respond again. */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { OutboundHold } from '../../../platform/hold/hold.ts'
@@ -27,7 +24,6 @@ export interface ProbesDeps {
   db: Scopes
   clock: Clock
   log: Logger
-  /** Sends `webhook.test`. */
   probe: Probe
 }
 

@@ -30,10 +30,7 @@ export interface RegistrationsDeps {
   policy: TargetPolicy
   /** Queues a job that deletes a webhook's deliveries. The job starts after the transaction has committed. */
   deleteDeliveries(tx: TenantTx, webhook: { id: number; tenant_id: number }): Promise<void>
-  /**
-   * Queues a job that retries the webhook's pending deliveries.
-   * @param webhook the webhook, with the current time in `at` (ISO 8601)
-   */
+  /** Queues a job that retries the webhook's pending deliveries. `webhook.at` is the current time (ISO 8601). */
   retryNow(tx: TenantTx, webhook: { id: number; tenant_id: number; at: string }): Promise<void>
 }
 

@@ -1,4 +1,3 @@
-/** The SQL of webhook registrations. */
 import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { DisableReason } from '../engine/circuit.ts'

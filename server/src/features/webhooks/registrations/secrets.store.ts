@@ -1,4 +1,3 @@
-/** The SQL of webhook secrets. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import '../webhooks.table.ts'
@@ -10,10 +9,7 @@ export interface SealedSecret {
   expires_at: string | null
 }
 
-/**
- * Returns the secrets that are valid at `now`: first the current secret, and then the replaced ones, latest expiry
- * first.
- */
+/** Returns the secrets valid at `now`: the current secret, then the replaced ones, latest expiry first. */
 export function livingSecrets(
   tx: TenantTx,
   webhookId: number,

@@ -73,8 +73,7 @@ export function openSecrets({ keyRing, clock }: { keyRing: KeyRing; clock: Clock
         await store.expireSecret(tx, current.id, isoAt(clock, SIGNS_ALONG))
       }
       const old = living.filter((_, index) => !same[index])
-      // A replaced secret that is set again becomes the current secret. Its old row is deleted, so that it does not add
-      // a second signature.
+      // Deletes the old row of a replaced secret that becomes current again, so that it adds no second signature.
       const spent = [...living.filter((_, index) => same[index]), ...old.slice(MAX_OLD)]
       if (spent.length > 0)
         await store.deleteSecrets(

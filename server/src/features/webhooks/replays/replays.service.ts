@@ -1,7 +1,4 @@
-/**
- * Replays events: queues the events of a period for a webhook again. A job works in batches, one replay per webhook at
- * a time.
- */
+/** Queues the events of a period for a webhook again. A job works in batches, one replay per webhook at a time. */
 
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { inBatches } from '../../../lib/in-batches.ts'
@@ -41,9 +38,7 @@ export interface ReplaySpan {
 }
 
 export interface Replays {
-  /**
-   * Returns the requested period. Rejects a period that starts too early or in the future, or ends before its start.
-   */
+  /** Returns the requested period. Rejects a start too early or in the future, or an end before the start. */
   spanOf(order: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan
   /** Queues the events of a period again. @throws Problem 409 while another replay of the webhook is running */
   replay(caller: Admin, webhookId: number, span: ReplaySpan): Promise<Replay>
@@ -68,10 +63,7 @@ interface CancelJob extends ReplayJob {
   webhook_id: number
 }
 
-/**
- * The job that queues events. Each retry resumes where the job has stopped, so an outage of a day only delays the
- * replay.
- */
+/** The job that queues events. Each retry resumes where the job stopped, so an outage only delays the replay. */
 const REPLAY = jobKind<ReplayJob>('webhooks.replay', {
   retries: 30,
   retryDelaySeconds: 5,
@@ -134,8 +126,7 @@ export function replaysService(deps: ReplaysDeps): Replays {
 
     replay: (caller, webhookId, { since, until }) =>
       db.inTenant(caller.tenant_id, async (tx) => {
-        // Runs concurrent requests one after the other, so that each request sees a replay that another one has
-        // started.
+        // Runs concurrent requests one after the other, so that each sees a replay that another request has started.
         const { tenant_id } = orNotFound(await lockWebhook(tx, webhookId), 'webhook')
         const running = await store.findRunningReplay(tx, webhookId)
         if (running)

@@ -55,7 +55,6 @@ export function insertReplay(
 
 const ID_PREFIX = 'replay-'
 
-/** Selects the replays for the list of long jobs. */
 export const REPLAY_JOBS = sql<LongJobRow>`
   select ${sql.lit(ID_PREFIX)} || id as id, 'replay' as kind, tenant_id, webhook_id::text as subject_id,
     state as status, case when state = 'running' then 'Queueing the events' end as phase,
@@ -114,7 +113,6 @@ export async function findReplay(
   return { ...replay, waiting, delivered, failed }
 }
 
-/** Returns the running replays of all tenants. */
 export function listRunning(tx: TenantTx): Promise<{ id: number; tenant_id: number }[]> {
   return tx.db
     .selectFrom('webhook_replays')

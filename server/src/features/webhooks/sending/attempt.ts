@@ -16,7 +16,6 @@ export const KEPT_BYTES = 1024
 export const ATTEMPT_ERRORS = [...DIAL_FAILURES, 'status'] as const
 export type AttemptError = (typeof ATTEMPT_ERRORS)[number]
 
-/** The result of an attempt. */
 export interface Attempt {
   started_at: string
   duration_ms: number
@@ -42,10 +41,7 @@ export type SendMessage = (
   signal?: AbortSignal,
 ) => Promise<Attempt>
 
-/**
- * Creates the function that sends messages.
- * @param deps the dependencies. `version` is the service's version, for the `user-agent` header.
- */
+/** Creates the function that sends messages. `version` is the service's version, for the `user-agent` header. */
 export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): SendMessage {
   const { outbound, clock } = deps
   const agent = `Wardkeep/${deps.version}`

@@ -25,10 +25,7 @@ export async function daysBefore(tx: TenantTx, day: string): Promise<string[]> {
   return rows.map((row) => row.day)
 }
 
-/**
- * Returns whether pending deliveries of the day are still needed, because they belong to an active webhook of a served
- * tenant.
- */
+/** Returns whether the day has pending deliveries of an active webhook of a served tenant. */
 export async function isWaitedFor(tx: TenantTx, day: string): Promise<boolean> {
   // Searches by active webhook. Inactive webhooks may have millions of pending deliveries.
   const { rows } = await sql`
@@ -54,7 +51,6 @@ export async function lockDeliveries(tx: TenantTx): Promise<void> {
   await sql`lock table only webhook_deliveries in access exclusive mode`.execute(tx.db)
 }
 
-/** Drops all deliveries and attempts of a day. */
 export async function dropDay(tx: TenantTx, day: string): Promise<void> {
   await sql`select drop_webhook_partition(${day}::date)`.execute(tx.db)
 }
@@ -102,10 +98,7 @@ export async function retryDeliveriesNow(
   return Number(numAffectedRows)
 }
 
-/**
- * Deletes about `limit` attempts and about `limit` deliveries of a webhook, starting with the lowest event ids. Returns
- * whether there may be more.
- */
+/** Deletes about `limit` attempts and deliveries each, lowest event ids first. Returns whether there may be more. */
 export async function deleteDeliveries(
   tx: TenantTx,
   webhookId: number,
@@ -169,10 +162,7 @@ export async function deleteOfDeleted(tx: TenantTx, tenantId: number, id: number
     .execute()
 }
 
-/**
- * Makes queues without a lease due now if their deliveries have been due since `late` or longer. Returns the ids of
- * their webhooks.
- */
+/** Makes unleased queues due whose deliveries have been due since `late` or longer. Returns their webhooks' ids. */
 export async function rescheduleQueues(
   tx: TenantTx,
   { now, late }: { now: string; late: string },
