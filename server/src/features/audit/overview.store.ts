@@ -29,8 +29,9 @@ export interface Activity {
 }
 
 /**
- * Counts the entries of each quarter of an hour from `since` on, using the index by tenant and time. Row-level security
- * keeps computed bounds out of index conditions, so `offset 0` makes PostgreSQL compute the bounds first.
+ * Counts the entries of each quarter of an hour from `since` on, using the index by tenant and time. Under row-level
+ * security, an index condition cannot contain the calculation of a quarter's bounds. `offset 0` makes PostgreSQL
+ * compute the bounds first.
  */
 export async function countActivity(tx: TenantTx, since: string): Promise<Activity[]> {
   const tenant = tx.tenantId === null ? sql`true` : sql`tenant_id = ${tx.tenantId}`

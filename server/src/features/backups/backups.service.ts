@@ -59,8 +59,9 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
 
   return {
     /**
-     * Queues a backup.
-     * @throws Problem 403 if it is not allowed, 404 for an unknown tenant, 409 while one is created
+     * Queues the creation of a backup.
+     * @throws Problem 403 if the caller may not create this backup, 404 for an unknown tenant, 409 while another backup
+     * is being created
      */
     async create(caller: Admin, order: BackupOrder) {
       const { type, tenant_id } = subjectOf(caller, order)

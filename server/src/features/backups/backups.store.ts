@@ -64,8 +64,8 @@ const BUSY: Record<BackupJobKind, () => Problem> = {
 const MAX_LISTED = 1_000
 
 /**
- * Limits a query to the caller's scope, as row-level security does. A tenant sees its own backups of type `tenant`. The
- * platform sees all backups except those of deleted tenants.
+ * Limits a query to the backups in the scope of the transaction. A tenant sees its own backups of type `tenant`. The
+ * platform sees all backups except those of deleted tenants. Row-level security enforces the same limits.
  */
 function inCallerScope<T extends 'backups' | 'backup_jobs', O>(
   tx: TenantTx,
@@ -172,8 +172,8 @@ export async function insertJob(tx: TenantTx, job: NewJob): Promise<void> {
 export const readLockOf = (id: string): number => Number.parseInt(id.slice(0, 8), 16) | 0
 
 /**
- * Locks a backup for deletion until the transaction ends. Returns 'gone' if it does not exist, and 'busy' while it has
- * a queued or running job or any node reads its file.
+ * Locks a backup for deletion until the transaction ends. Returns 'gone' if the backup no longer exists. Returns 'busy'
+ * while a job for it is queued or running, or any node is reading its file.
  */
 export async function lockForDeletion(tx: TenantTx, id: string): Promise<'gone' | 'busy' | 'free'> {
   const backup = await inCallerScope(tx, tx.db.selectFrom('backups').where('id', '=', id))

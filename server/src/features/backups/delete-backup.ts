@@ -15,8 +15,8 @@ export interface Deletable extends JournaledBackup {
 }
 
 /**
- * Deletes a backup's row, its list entry and, after the commit, its file. Returns 'free' if it was deleted; otherwise
- * deletes nothing and returns 'gone', 'busy' or 'locked'.
+ * Deletes a backup: its row, its list entry in the store and, after the commit, its file. Returns 'free' if it was
+ * deleted. Otherwise deletes nothing and returns why: 'gone', 'busy' or 'locked'.
  */
 export async function deleteWithFile(
   tx: TenantTx,
@@ -28,7 +28,8 @@ export async function deleteWithFile(
   await lockUntilEnd(tx, 'storeDeletion')
   const state = await lockForDeletion(tx, id)
   if (state !== 'free') return state
-  // Deletes the list entry first. After a crash it could otherwise register the deleted backup again.
+  // Deletes the list entry before the row. If the row were deleted first, a crash would leave a list entry with which
+  // the backup could be registered again.
   if (!(await files.delete(sidecarName(id)))) return 'locked'
   await deleteBackup(tx, id)
   await appendBackupEvent(tx, actor, 'backup.deleted', backup, { created_at })

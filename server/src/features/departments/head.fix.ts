@@ -7,7 +7,8 @@ import type { MayHead } from './departments.service.ts'
 import { lockDepartment, updateDepartment } from './departments.store.ts'
 
 /**
- * A department with an ineligible head. `role` and `is_active` are null if the head is missing or of another tenant.
+ * A department whose head is not eligible. `role` and `is_active` are null if the head does not exist or belongs to
+ * another tenant. The data of other tenants must stay hidden.
  */
 interface Unfit {
   department_id: number

@@ -11,8 +11,8 @@ import * as store from './rotations.store.ts'
 
 export interface Encryption {
   /**
-   * Starts a rotation; without a key, resumes a failed one.
-   * @throws Problem 409 if one is running or the key is in use
+   * Starts a key rotation. Without a key, resumes the latest rotation if it failed.
+   * @throws Problem 409 if a rotation is running or the key is already in use
    */
   rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
   status(): Promise<RotationStatus>

@@ -8,7 +8,10 @@ import * as store from './fixes.store.ts'
 import { type SweepDeps, startSweep } from './re-encryption.ts'
 import * as rotations from './rotations.store.ts'
 
-/** A rotation without progress for this long counts as stopped. Even under load, progress takes seconds. */
+/**
+ * How long a rotation may make no progress before it counts as stopped. Normally it makes progress every few seconds,
+ * even under load.
+ */
 const STILL_MINUTES = 15
 /** How long a repair waits for progress. */
 const WATCH_MS = 20_000

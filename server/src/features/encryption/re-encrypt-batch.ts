@@ -1,4 +1,7 @@
-/** Re-encrypts a batch of rows in one transaction. Reports rows that fail, which keep their old key. */
+/**
+ * Re-encrypts a batch of rows in one transaction. A row that cannot be re-encrypted keeps its old key and is reported.
+ * The other rows of the batch are re-encrypted.
+ */
 import { type Breathe, slices } from '../../lib/slices.ts'
 import {
   type KeyRing,

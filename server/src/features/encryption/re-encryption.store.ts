@@ -12,7 +12,10 @@ export interface OldKey {
 export type RowId = string | number
 export type Position = RowId | null
 
-/** The encrypted columns of a row, by name. `$row` is the id that is bound to the encrypted values. */
+/**
+ * The encrypted columns of a row, by name. `$id` identifies the row. `$row` is the id that is bound to the encrypted
+ * values.
+ */
 export type SealedRow = Readonly<Record<string, Buffer | RowId | null>> & {
   readonly $id: RowId
   readonly $row: RowId

@@ -16,7 +16,9 @@ import { findRunningRotation, type Running } from './rotations.store.ts'
 
 /** The number of rows in a batch. Batches of large rows contain fewer. */
 const ROWS = 50
-/** The batches that an idle service processes at a time: one is written while the next is encrypted. */
+/**
+ * The number of batches that an idle service processes at a time: one is written while the next is read and encrypted.
+ */
 const LANES = 2
 /** The approximate size limit of a batch. Writing more at a time would block the event loop. */
 const BYTES = 256 * 1024

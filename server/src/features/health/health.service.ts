@@ -24,7 +24,10 @@ export interface HealthDeps {
 }
 
 export interface Health {
-  /** Checks readiness. @throws Problem 503 if the database is unavailable or read-only, or in a shutdown */
+  /**
+   * Checks that the service can handle requests.
+   * @throws Problem 503 if the database is unavailable or read-only, or if the service is shutting down
+   */
   ready(): Promise<void>
   report(caller: Admin): Promise<AdminHealth>
   /** Returns the state of every component as this node knows it. Does not query the database. */

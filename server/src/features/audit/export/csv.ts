@@ -2,7 +2,10 @@
 
 /** Characters that make a spreadsheet interpret a cell as a formula, including their full-width forms. */
 const STARTS_FORMULA = /^[=+\-@\t\r\n＝＋－＠]/
-/** Matches where a spreadsheet that ignores RFC 4180 quoting would start a new cell (semicolon or tab separated). */
+/**
+ * Matches a position where a spreadsheet would start a new cell if it separates cells by semicolon or tab. Such a
+ * spreadsheet ignores the quoting of RFC 4180, so quotes and line breaks may precede the formula.
+ */
 const STARTS_INNER_FORMULA = /([;\t\r\n][\s"']*)(?=[=+\-@＝＋－＠])/g
 
 /** Returns one line of CSV with its line break. Writes objects as JSON and null as an empty cell. */

@@ -75,7 +75,11 @@ export function auditExports(deps: ExportDeps): AuditExports {
   const { db, log, replica } = deps
   const takeSlot = exportSlots()
 
-  /** Journals the export and returns the entry's key. Only the entry of the start fails if the session has ended. */
+  /**
+   * Writes a journal entry about the export. Fails at the start of an export if the session has ended. The end is
+   * always journaled.
+   * @returns the key of the journal entry
+   */
   function journal(
     { caller, query: { format, ...filters }, scope }: Export,
     state: ExportState,

@@ -62,9 +62,12 @@ export type Candidate = Account & {
 }
 
 /**
- * Finds the accounts with a folded e-mail address (`lib/email.ts`), in the order in which sign-in tries them: accounts
- * that may sign in, confirmed addresses, accounts created by an administrator, real clinics, older accounts. A stranger
- * who creates an account with the same address later cannot displace the owner's account.
+ * Finds the accounts with an e-mail address, in the order in which sign-in tries them. Accounts that may sign in come
+ * first, then confirmed addresses, then accounts created by an administrator. Real clinics come before demos, and older
+ * accounts before newer ones. With this order, a stranger who later creates an account with the same address cannot
+ * displace the owner's account.
+ * @param email folded (`lib/email.ts`)
+ * @param tenant the requested tenant; undefined for all tenants
  */
 function named(
   db: Kysely<Database>,
@@ -102,7 +105,10 @@ interface Asking {
   email: string
   subdomain: string
   network: string
-  /** ISO 8601. A user who used a session from this network after this time is known there. */
+  /**
+   * A point in time (ISO 8601). An account is known at the network if a session that started there was used after this
+   * time.
+   */
   since: string
   now: string
   /** The key prefix of the failure counters for known accounts at this network. The account id follows the prefix. */
@@ -127,7 +133,10 @@ const asking = (tenant: 'named' | 'only' | 'any') =>
   })
 const askingBy = { named: asking('named'), only: asking('only'), any: asking('any') }
 
-/** Finds accounts by address, with the network's counters. Sends the query without waiting for earlier queries. */
+/**
+ * Finds accounts by address, with the data that sign-in needs about the caller's network. Sends the query without
+ * waiting for earlier queries of the transaction.
+ */
 export function findCandidates(
   tx: TenantTx,
   tenant: AskedTenant | undefined,

@@ -25,9 +25,9 @@ export interface ConfirmationDeps {
 
 export interface Confirmations {
   /**
-   * Confirms the caller's console session.
+   * Marks the caller's console session as confirmed.
    * @throws Problem 403 for a wrong password or code, 401 `totp_required` for a missing code, 409 for a session that is
-   * not of the console, 429 after too many attempts
+   *   not one of the console, 429 after too many attempts
    */
   confirm(caller: Caller, request: ConfirmationRequest): Promise<Confirmation>
   /** Accepts confirmed sessions, and all sessions that are not of the console. @throws Problem 403 otherwise */

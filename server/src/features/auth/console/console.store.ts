@@ -58,8 +58,9 @@ interface TokenUse extends Origin {
 }
 
 /**
- * Records the use and extends the session and its token by the idle limit. Locks the token before the session, like a
- * rotation. Returns false if the token was already rotated or the session has ended.
+ * Records that a console session was used, and extends the session and its token by the idle limit. Locks the token
+ * before the session, in the same order as a rotation. Returns false if the token was already rotated or the session
+ * has ended.
  */
 export async function useConsoleToken(
   tx: TenantTx,

@@ -5,7 +5,10 @@ import type { Mailer } from '../../../platform/mail/index.ts'
 import { approvalMail, type News, noticeMail, refusalMail } from '../mails.ts'
 import { findClinic, findRecipient } from './notices.store.ts'
 
-/** Mails a notice in the transaction of the change. Skips unconfirmed addresses, which may be someone else's. */
+/**
+ * Sends a notice to the owner of an account, in the transaction of the change. Sends nothing to an unconfirmed address,
+ * because it may belong to someone else.
+ */
 export type NotifyOwner = (
   tx: TenantTx,
   user: { id: number; tenant_id: number },
@@ -45,8 +48,8 @@ export function noticesTo({ mailer, clock }: { mailer: Mailer; clock: Clock }): 
 }
 
 /**
- * Mails the decision to an applicant, in its transaction. Call before a refusal deletes the account. Skips unconfirmed
- * addresses, which may be someone else's.
+ * Notifies applicants whether their registration was approved, in the transaction of the decision. To report a refusal,
+ * call this function before deleting the account. Sends nothing to an unconfirmed address.
  */
 export type NotifyApplicant = (
   tx: TenantTx,

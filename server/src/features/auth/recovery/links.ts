@@ -1,6 +1,7 @@
 /**
- * Sends links by mail. A background job sends links that anonymous callers request, so that the response does not
- * reveal whether the account exists. Administrators' links are sent in their transactions.
+ * Sends links by mail. If an anonymous caller requests a link, a background job sends it, so that the response does not
+ * reveal whether the account exists. If an administrator sends a link, the mail is written in the administrator's
+ * transaction.
  */
 import { type Clock, DAY, HOUR, isoAt } from '../../../lib/clock.ts'
 import { foldEmail } from '../../../lib/email.ts'

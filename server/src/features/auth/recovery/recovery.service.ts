@@ -44,22 +44,23 @@ export interface RecoveryDeps {
 
 export interface Recovery extends Links {
   /**
-   * Confirms the address. Also requires the password, so that nobody confirms an account that a stranger registered. A
-   * wrong password keeps the link valid.
-   * @throws Problem 400 for an invalid link, 403 for a wrong password
+   * Confirms the address. The page behind the link also asks for the password, so that nobody confirms an account that
+   * a stranger has registered. After a wrong password the link stays valid.
+   * @throws Problem 400 if the link is no longer valid, 403 for a wrong password
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
-   * Sets the password with a link, confirms the address and ends all sessions. Removes the second factor and the linked
-   * chat if a stranger may have registered the account: the address was unconfirmed, and no administrator had entered
-   * it.
-   * @throws Problem 400 for an invalid link
+   * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. If the address
+   * was unconfirmed and no administrator had entered it, a stranger may have registered the account. In that case also
+   * removes the second factor and the linked chat.
+   * @throws Problem 400 if the link is no longer valid
    */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Ends the sessions of a user whose password was set, invalidates the user's mailed links and notifies the user. */
   passwordSet(tx: TenantTx, user: { id: number; tenant_id: number }): Promise<void>
   /**
-   * Ends sessions and invalidates links after an address change. Notifies the old address; mails the new if `isMailed`.
+   * Ends the sessions of a user whose address an administrator changed, invalidates mailed links and notifies the
+   * former address. Sends a link to the new address if `isMailed`.
    */
   addressChanged(
     tx: TenantTx,
@@ -128,7 +129,10 @@ export function recoveryService(deps: RecoveryDeps): Recovery {
     })
   }
 
-  /** Confirms the address that received the mail. Journals only the first confirmation. */
+  /**
+   * Marks the address as confirmed, because the caller has received a mail at the address. Journals only the first
+   * confirmation.
+   */
   async function addressShown(
     tx: TenantTx,
     account: accounts.Account,

@@ -134,9 +134,9 @@ function requireTaking(tenant: KnownTenant | undefined): KnownTenant {
 }
 
 /**
- * Runs the cheap checks before the hash. Checks the department first, so that a request with an invalid one does not
- * reveal whether the address has an account.
- * @throws InvalidInput for the department, Problem 409 for a taken address
+ * Runs the cheap checks before the expensive password hash. Checks the department first. A request with an invalid
+ * department therefore does not reveal whether the address has an account.
+ * @throws InvalidInput for an unknown department, Problem 409 if the address has an account
  */
 async function requireFree(
   tx: TenantTx,

@@ -58,7 +58,10 @@ export interface SecondFactorDeps {
 }
 
 export interface SecondFactor {
-  /** Starts the enrolment. @throws Problem 403 for a wrong password, 409 if a factor is already enrolled */
+  /**
+   * Generates a secret for enrolment. Requires the password, because the session may be stolen.
+   * @throws Problem 403 for a wrong password, 409 if a factor is already enrolled
+   */
   setUp(caller: Caller, password: string | undefined): Promise<TotpSetup>
   /** Completes the enrolment, ends other sessions, returns recovery codes. @throws Problem 403 for a wrong code */
   enable(caller: Caller, code: string): Promise<string[]>
@@ -88,8 +91,8 @@ export function secondFactorService(deps: SecondFactorDeps): SecondFactor {
   }
 
   /**
-   * Locks the caller's account, then checks the session. Blocks and password changes take the same lock, so neither can
-   * end the session after this check.
+   * Locks the caller's account, then checks that the session has not ended. Blocking the user and changing the password
+   * take the same lock, so neither can end the session after this check.
    * @throws Problem 401 if the session has ended
    */
   async function lockOwnAccount(tx: TenantTx, caller: Caller): Promise<void> {

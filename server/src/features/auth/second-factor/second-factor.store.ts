@@ -39,7 +39,10 @@ export async function offerSecret(
   return result.numInsertedOrUpdatedRows === 1n
 }
 
-/** Records a used time step. Returns false for this or an earlier step; concurrent uses succeed only once. */
+/**
+ * Records that a time step was used. Returns false if the same or a later step was used before. If two callers use one
+ * code at the same time, only one succeeds.
+ */
 export async function takeStep(tx: TenantTx, userId: number, step: number): Promise<boolean> {
   const result = await tx.db
     .updateTable('second_factors')

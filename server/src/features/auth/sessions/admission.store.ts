@@ -53,8 +53,9 @@ const admission = statement<Admission>((value) => {
 })
 
 /**
- * Records the sign-in of a user without a second factor and starts the session. Does nothing if the user has changed or
- * has many sessions. One statement, so that the commit need not wait for a result.
+ * Records the sign-in of a user without a second factor, starts the session and writes the journal entry. Does nothing
+ * if the user has changed or has many sessions. Uses one statement, so that the commit can be sent without waiting for
+ * a result.
  */
 export function admit(
   tx: TenantTx,

@@ -1,6 +1,7 @@
 /**
- * Caches when users last signed in, for their own profile. Session states exclude the time, because every sign-in would
- * have to notify all nodes. The node of a sign-in drops its cached time at once.
+ * Caches when users last signed in, for their own profile. The time is not part of the session state, because then
+ * every sign-in would have to notify all nodes. A cached time expires after almost a second. The node that handles a
+ * sign-in drops its cached time immediately.
  */
 import { LRUCache } from 'lru-cache'
 import { flights } from '../../../lib/shared-loads.ts'

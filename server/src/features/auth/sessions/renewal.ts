@@ -25,8 +25,9 @@ import * as store from './sessions.store.ts'
 /** How long a rotated token returns the same new token: for a second tab, or after a missed response. */
 const GRACE_MS = 10 * SECOND
 /**
- * The minimum time between two rotations of a console token. Until then the previous token returns the same response,
- * for browsers that missed a response and for several tabs with the same cookie.
+ * The minimum time between two rotations of a console refresh token. During this time the previous token returns the
+ * same response. This serves browsers that missed a response and still send the old cookie, and several tabs that send
+ * the same cookie at once.
  */
 export const CONSOLE_ROTATION_MS = MINUTE
 /** The maximum number of remembered refresh tokens that may not be used yet. */
@@ -43,9 +44,9 @@ export interface RenewalDeps {
 
 export interface Renewal extends IssuedTokens {
   /**
-   * Returns new tokens. Reuse after the grace period ends the session.
+   * Returns new tokens for a refresh token. Reuse of a token after the grace period ends the session.
    * @throws Problem 401 for an invalid or reused token, 429 if the session was rotated too often, 503 during a restore
-   * of the clinic
+   *   of the clinic
    */
   refresh(text: string, origin: Origin): Promise<TokenResponse>
   /** Refreshes like `refresh`, but rotates at most once a minute. Rejects a session above its tenant's idle limit. */
@@ -59,8 +60,8 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   const keyOf = ({ hash }: OpaqueToken) => hash.toString('base64')
 
   /**
-   * Counts a rotation. The session is known only after the rotation, so a client above the limit must wait before it
-   * uses the new token, which stays valid.
+   * Counts a rotation of the session. The service knows the session of a token only after the rotation. A client above
+   * the limit must therefore wait before it uses the new token. The new token stays valid.
    */
   async function countRotation(sessionId: string, successor: OpaqueToken): Promise<void> {
     const waitMs = await rotations(sessionId)
@@ -92,8 +93,8 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
   }
 
   /**
-   * Handles a rotated token. Within the grace period, returns the same new token. Afterwards ends the session, because
-   * the token may be stolen.
+   * Handles a refresh token that was already rotated. Within the grace period, returns the same new token. Afterwards,
+   * treats the token as stolen and ends the session.
    * @throws Problem 401 after the grace period
    */
   async function replayed(

@@ -3,8 +3,9 @@ import type { Role } from '../../../lib/roles.ts'
 import type { Restriction } from '../../../platform/access/index.ts'
 
 /**
- * Returns the restriction. The change of password comes before the second factor, because another person knows the
- * password.
+ * Returns the restriction of a user's session. If both are required, the change of password comes first, because
+ * another person knows the current password. The change ends every session, and the next session then requires the
+ * second factor.
  * @param demanded the tenant setting `require_totp`: the roles that must have a second factor
  */
 export function restrictionOf(

@@ -46,8 +46,9 @@ export interface Sessions extends Renewal, SignOut {
     origin: Origin,
   ): Promise<IssuedSession>
   /**
-   * Starts a session for a user without a second factor, in one round trip. Returns undefined and changes nothing if
-   * the user has changed or if the oldest session may have to end.
+   * Records the sign-in and starts a session for a user without a second factor, in one round trip. Returns undefined
+   * and changes nothing if the user has changed, or if the user has so many sessions that the oldest one may have to
+   * end.
    */
   admit(
     account: Entering & { password_hash: string; demanded: unknown },

@@ -174,8 +174,8 @@ const rotation = statement<TokenRotation & EntryRow>((value) => {
 })
 
 /**
- * Marks a refresh token as used, stores its successor and writes the journal entry, in one statement. Of concurrent
- * calls with one token, only one succeeds; the others return undefined and change nothing.
+ * Marks a refresh token as used, stores its successor and writes the journal entry, all in one statement. If several
+ * calls use the same token at the same time, only one succeeds. The others return undefined and change nothing.
  */
 export async function rotateRefreshToken(
   db: Scopes,
@@ -245,8 +245,8 @@ export async function endEverySession(tx: TenantTx, now: string, reason: string)
 }
 
 /**
- * Ends a user's sessions except `except` and the latest `kept` others, and returns their ids. The caller must have
- * locked the user's row, so that concurrent sign-ins run one after the other.
+ * Ends a user's live sessions, except the session `except` and the latest `kept` other sessions. Returns the ids of the
+ * ended sessions. The caller must have locked the user's row, so that concurrent sign-ins run one after the other.
  */
 export async function endOldest(
   tx: TenantTx,

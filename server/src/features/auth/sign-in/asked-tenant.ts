@@ -8,9 +8,9 @@ export type AskTenant = (
 ) => AskedTenant | undefined
 
 /**
- * Returns a function that determines the tenant.
- * @param publicHost the host of the public URL; a label in front of it in the `Host` header is a subdomain
- * @param singleTenant true with one tenant besides the platform tenant
+ * Returns a function that determines the requested tenant.
+ * @param publicHost the host of the public URL; a label in front of this host in the `Host` header is a subdomain
+ * @param singleTenant true if there is only one tenant besides the platform tenant
  */
 export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenant {
   return (named, host) => {
@@ -20,7 +20,10 @@ export function tenantAsker(publicHost: string, singleTenant: boolean): AskTenan
   }
 }
 
-/** Returns the subdomain of a host: `demo` of `demo.clinic.example`. Undefined for other and reserved hosts. */
+/**
+ * Returns the subdomain in a host name: `demo` for `demo.clinic.example` if the service is at `clinic.example`. Returns
+ * undefined for other hosts, and for reserved names such as `www` that no tenant can have.
+ */
 export function subdomainOf(host: string, publicHost: string): string | undefined {
   const name = host.replace(/:\d+$/, '').toLowerCase()
   const suffix = `.${publicHost}`

@@ -1,10 +1,12 @@
 /**
- * Counts wrong passwords and decides which callers have to wait. The response to a wrong password is 401, or 429 with a
- * wait. It depends only on two counters: that of the typed address and that of the caller's network. An account is
- * known at a network from which its owner has signed in, and then also has a counter that callers cannot observe. While
- * others wait, its right password still succeeds, and a wrong one gets the response of all others. Therefore nobody
- * behind the same IP address can lock out an owner or learn whether an account exists. ADR 0010 describes what a full
- * queue can still reveal.
+ * Counts wrong passwords and decides which callers have to wait because of them.
+ *
+ * The response to a wrong password is 401, or 429 with a wait. It depends only on two counters: that of the typed
+ * address, and that of the caller's network. An account is known at a network from which its owner has signed in. A
+ * known account also has a counter of its own, which the caller cannot observe. While other callers have to wait, the
+ * right password of a known account still succeeds. A wrong password gets the same response as for all other callers.
+ * Therefore neither a stranger nor a guest behind the same IP address can lock out an owner, and no caller learns
+ * whether an account exists. ADR 0010 describes what a full queue can still reveal.
  */
 import { type Clock, DAY, isoAt } from '../../../lib/clock.ts'
 import { keyedQueue } from '../../../lib/keyed-queue.ts'
@@ -22,8 +24,8 @@ import type { AskedTenant } from '../../tenants/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 
 /**
- * Five wrong guesses per address, then waits that double up to 15 minutes. Counts the address across tenants, so that
- * naming another tenant gives no additional guesses.
+ * Allows five wrong guesses per address. Each further guess doubles the wait, up to 15 minutes. Counts an address
+ * across all tenants, so that naming another tenant gives no additional guesses.
  */
 const BY_EMAIL: ThrottleRule = {
   name: 'sign-in',
@@ -52,7 +54,10 @@ export interface SignInRequest {
   tenant: AskedTenant | undefined
 }
 
-/** An account whose password is checked; undefined if none exists or it has to wait. Both take the same time. */
+/**
+ * An account whose password is checked. Undefined if there is no account, or if the account has to wait. The check
+ * takes the same time in every case.
+ */
 export type SignInPlace = (Omit<accounts.Candidate, 'own'> & { own: GuessCounts }) | undefined
 
 export interface Guess {
@@ -74,8 +79,9 @@ interface Decoy {
 
 export interface Guesses {
   /**
-   * Waits for the turn, then runs `work` with a guess. `work` must count a wrong guess and throw.
-   * @param check checks the password. It must take the same time for a guess without accounts.
+   * Waits for the turn of the request, and then runs `work` with a guess. If the password is wrong, `work` must count
+   * the guess and throw.
+   * @param check checks the password for a guess. It must take the same time for a guess without accounts.
    */
   make<T>(
     asked: SignInRequest,
@@ -179,8 +185,8 @@ export function openGuesses(
   }
 
   /**
-   * Sends a decoy for a known account's guess that bypasses the full queue. If the queue rejects the decoy, a wrong
-   * guess gets the queue's error after the same delay as for any other caller.
+   * Sends a decoy in place of a known account's guess, which bypasses the full queue. If the queue rejects the decoy, a
+   * wrong guess returns the queue's error after the same delay as for any other caller.
    */
   function sendDecoy(asked: SignInRequest, check: (guess: Guess) => Promise<unknown>): Decoy {
     const { network } = asked

@@ -39,9 +39,9 @@ export interface SignInDeps {
 
 export interface SignIn {
   /**
-   * Signs a user in.
+   * Signs a user in and returns the tokens of the new session.
    * @throws Problem 401 for wrong credentials, 403 for a blocked account or tenant, 429 after too many attempts, 503
-   * during a restore of the clinic
+   *   during a restore of the clinic
    */
   login(credentials: Credentials, host: string, origin: Origin): Promise<TokenResponse>
   /** Signs a user in like `login`, and starts a console session. */
@@ -63,8 +63,8 @@ export function signInService(deps: SignInDeps): SignIn {
   const guesses = openGuesses(db, clock, deps.throttle, deps.limit)
 
   /**
-   * Counts a wrong guess of a waiting caller. Journals it only for known accounts, whose passwords were checked. Takes
-   * the same time with and without a known account.
+   * Counts a wrong guess of a caller who has to wait. Journals the guess only for known accounts, because only their
+   * passwords were checked. Takes the same time with and without a known account.
    * @throws Problem 429
    */
   async function refuseWaiting(trying: Attempt): Promise<never> {
@@ -80,7 +80,11 @@ export function signInService(deps: SignInDeps): SignIn {
     throw tooMany(guess.wait)
   }
 
-  /** Journals and counts a refusal, with the same work for unknown accounts. @throws Problem with this code, or 429 */
+  /**
+   * Refuses a sign-in: writes journal entries and counts a wrong guess. Does the same amount of work for unknown
+   * accounts.
+   * @throws Problem with this code, or 429 if the caller has to wait
+   */
   async function refuse(
     code: ProblemCode,
     trying: Attempt,
@@ -115,7 +119,10 @@ export function signInService(deps: SignInDeps): SignIn {
     return sessions.start(tx, { ...account, restriction }, origin)
   }
 
-  /** Returns a new hash for an outdated cost. Null if the cost is current or hashing is overloaded. */
+  /**
+   * Returns a new hash if the stored hash has an outdated cost. Returns null if the cost is current, or if hashing is
+   * overloaded.
+   */
   async function rehash(account: WithPassword, { credentials, guess }: Attempt) {
     if (!passwords.isOutdated(account.password_hash)) return null
     const work = passwords.hash(credentials.password, guess.party)
@@ -198,7 +205,10 @@ export function signInService(deps: SignInDeps): SignIn {
   }
 }
 
-/** Returns the first account with this password. Hashes once per place, even an empty one, against timing attacks. */
+/**
+ * Returns the first account whose password matches. Computes one hash for each place, even if the place has no account,
+ * so that the response time reveals nothing.
+ */
 async function match(
   passwords: Passwords,
   { guess, credentials }: Pick<Attempt, 'guess' | 'credentials'>,
@@ -255,7 +265,9 @@ function denialReason(
 const accountsOf = ({ places }: Guess): accounts.Account[] =>
   places.filter((place) => place !== undefined)
 
-/** Rethrows all errors but a wrong code, which rolled back the transaction and which the caller journals. */
+/**
+ * Rethrows every error except a wrong code. A wrong code has rolled back the transaction, so the caller journals it.
+ */
 function wrongCode(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'invalid_credentials') return undefined
   throw error

@@ -11,8 +11,9 @@ const API_TOKEN_MS = 15 * MINUTE
 const CONSOLE_TOKEN_MS = 5 * MINUTE
 const TYPE = 'at+jwt'
 /**
- * The only accepted encoding. The last character of a 64-byte signature has four unused bits, which must be zero.
- * Otherwise each token would have several valid encodings, verified and cached separately.
+ * The only accepted encoding of a token. The last character of a 64-byte signature contains four unused bits, which
+ * must be zero. If other values were accepted, every token would have several valid encodings, and each would be
+ * verified and cached separately.
  */
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/
 const LONGEST = 1024
@@ -128,7 +129,10 @@ async function readClaims(
   }
 }
 
-/** Returns a compact JWT (RFC 7515 §7.1). Signs synchronously, because WebCrypto shares a thread pool with hashing. */
+/**
+ * Returns a JWT in compact form (RFC 7515 §7.1), signed synchronously. WebCrypto would take twice as long, because its
+ * work shares a thread pool with password hashes.
+ */
 function compactJws(header: object, claims: object, key: KeyObject): string {
   const text = `${encode(header)}.${encode(claims)}`
   return `${text}.${sign(null, Buffer.from(text), key).toString('base64url')}`

@@ -1,4 +1,7 @@
-/** Opaque tokens `<tenant>.<32 random bytes>`, stored as a hash. The tenant id only selects where to look them up. */
+/**
+ * Opaque tokens of the form `<tenant>.<32 random bytes>`, stored only as a hash. The tenant id selects the tenant in
+ * which the token is looked up. The id does not prove that the token belongs to that tenant.
+ */
 import { hash, randomBytes } from 'node:crypto'
 
 const TOKEN = /^([1-9]\d{0,15})\.([\w-]{43})$/

@@ -23,7 +23,10 @@ import type { JsonWebKeySet } from './signing-keys.schema.ts'
 import * as store from './signing-keys.store.ts'
 
 export const ALGORITHM = 'EdDSA'
-/** How long a retired key verifies. A node that failed to reload the keys signs with it for up to an hour. */
+/**
+ * How long a retired key still verifies. This is much longer than the lifetime of an access token. A node that has
+ * failed to reload the keys signs with the retired key for up to an hour, until its next reload.
+ */
 const VERIFIES_FOR = 2 * HOUR
 /** The minimum time between two reloads caused by an unknown `kid`. */
 const REREAD_AFTER = SECOND
@@ -65,8 +68,8 @@ export async function openSigningKeys(
   let next: Promise<void> | undefined
 
   /**
-   * Reloads the keys. Only one read runs at a time, because the older of two could arrive last. Callers share the next
-   * unstarted read, so that its result includes everything committed before the call.
+   * Reloads the keys. Only one read runs at a time, because the older of two concurrent reads could arrive last.
+   * Callers share the next read that has not started, so that its result includes everything committed before the call.
    */
   function load(): Promise<void> {
     const begin = () => {

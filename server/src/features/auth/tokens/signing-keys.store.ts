@@ -22,7 +22,10 @@ export function listSigningKeys(tx: TenantTx, since: string): Promise<SigningKey
     .execute()
 }
 
-/** Retires the key if created before `createdBefore`. Returns whether it did; concurrent calls succeed only once. */
+/**
+ * Retires the signing key if it was created before `createdBefore`. Returns whether it was retired. Only one of several
+ * concurrent calls succeeds.
+ */
 export async function retireKey(
   tx: TenantTx,
   now: string,

@@ -46,7 +46,7 @@ export interface BackupSource {
 }
 
 /**
- * Creates a backup from a new snapshot.
+ * Creates a backup from a new snapshot and returns the size, checksum and counts of its file.
  * @param client a dedicated connection without time limits
  * @throws NoRoomError, and any error of the database, the store or the signal
  */

@@ -30,7 +30,7 @@ export async function createOnReplica(
   })
   if (!standby) return createBackup(client, job, deps, watch)
   try {
-    // Locks on the replica block no requests, because replay cancels the backup if it needs the table.
+    // Reports no connection, because replay cancels the backup when it needs a locked table.
     const beside = { ...watch, holding: () => undefined }
     return await createBackup(standby.client, job, deps, beside, { begunAt: standby.begunAt })
   } catch (error) {

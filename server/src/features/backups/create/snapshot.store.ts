@@ -104,7 +104,10 @@ interface Described extends BackedUpTable {
 
 const quoted = ({ name }: { name: string }) => pg.escapeIdentifier(name)
 
-/** Returns the tables with columns and sizes. A tenant gets only tables with a tenant policy and the table of KEKs. */
+/**
+ * Returns the tables with their columns and sizes. For a tenant, returns only the tables that have a tenant policy, and
+ * the table of key-encryption keys.
+ */
 async function describe(
   client: PgConnection,
   names: readonly string[],
@@ -168,7 +171,10 @@ async function keysOf(client: PgConnection): Promise<Header['keys']> {
   return { key_encryption_keys: of('kek'), data_keys: of('data') }
 }
 
-/** Returns true if a request for an exclusive table lock, and all later requests, wait for the connection. */
+/**
+ * Returns true if a request for an exclusive table lock waits for the snapshot's connection. All later requests for the
+ * table would have to wait too.
+ */
 export async function holdsUpOthers(tx: TenantTx, pid: number): Promise<boolean> {
   const { rows } = await sql<{ waits: boolean }>`
     select exists (select from pg_locks l where not l.granted and l.relation is not null

@@ -1,4 +1,7 @@
-/** Runs a test restore (drill) into a temporary server with the code of a real restore, and measures its duration. */
+/**
+ * Runs a test restore (drill): restores a backup into a temporary embedded server with the code of a real restore. The
+ * measured duration predicts how long a recovery would take.
+ */
 import type { DatabaseAddress } from '../../../platform/db/index.ts'
 import { notesIn } from '../erase/purge-notes.ts'
 import type { Header } from '../file/format.ts'
@@ -24,7 +27,8 @@ export interface Drilled {
 
 /**
  * Restores a backup into a temporary server and verifies its encrypted data.
- * @param size the size of the file in bytes
+ * @param file the bytes of the backup file
+ * @param size the number of bytes in the file
  * @throws Error with the fault of the file, and any error of `onThrowAwayServer`
  */
 export function drill(

@@ -48,8 +48,8 @@ export function schedulesDrills(deps: PlannedDrillDeps): void {
 export type NamedDrillDeps = Omit<PlannedDrillDeps, 'jobs' | 'cron'>
 
 /**
- * Test-restores the newest full backup. Returns the seconds, or null without a backup.
- * @throws any error of the restore
+ * Runs a test restore of the newest full backup. Returns its duration in seconds, or null if there is no backup.
+ * @throws any error of the test restore
  */
 export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> {
   await clearThrownAway(deps.dataDir, deps.log)
@@ -58,7 +58,7 @@ export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> 
 }
 
 /**
- * Test-restores a backup and records the result. Returns the duration in seconds.
+ * Runs a test restore of one backup and records the result. Returns the duration in seconds.
  * @throws any error of the test restore; if the backup caused it, the backup no longer counts as verified
  */
 export async function drillNamed(
@@ -121,7 +121,10 @@ async function drillFile(
 /** Matches the SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */
 const OF_ROWS = /^(22|23|42)/
 
-/** Returns true if the backup caused the error, not the store, the disk, the server or a newer release. */
+/**
+ * Returns true if the backup itself caused the error. Returns false for other causes: an unreachable store, a full
+ * disk, a crashed server, or a backup of a newer release.
+ */
 function isOfBackup(error: unknown): boolean {
   if (error instanceof NotTriedError || error instanceof OtherReleaseError) return false
   if ([NotStoredError, StartupError, UnreadableError].some((kind) => error instanceof kind))

@@ -14,7 +14,10 @@ import type { Logger } from '../../../platform/observe/log.ts'
 import { folderStore } from '../stores/folder.ts'
 
 const PREFIX = 'drill-'
-/** Database size per backup size, for the check of free space. Rows and indexes are not compressed. */
+/**
+ * The estimated ratio of database size to backup size. A database is larger because its rows and indexes are not
+ * compressed. Used to check free space in advance.
+ */
 const GROWS_BY = 12
 /** Disables durability, because the data is not needed after a crash. */
 const SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
@@ -29,10 +32,10 @@ export interface ThrowAwayDeps {
 }
 
 /**
- * Runs a task on a temporary server.
+ * Starts a temporary server, runs a task on it and returns the task's result.
  * @param size the size of the backup, in bytes
- * @param work receives a logger without info and warning messages
- * @throws NotTriedError if the server cannot start, NoRoomError if the disk is too full
+ * @param work receives a logger without info and warning messages, because a temporary restore logs nothing useful
+ * @throws NotTriedError if the server cannot start, NoRoomError if the disk has too little space
  */
 export async function onThrowAwayServer<T>(
   { dataDir, log }: ThrowAwayDeps,

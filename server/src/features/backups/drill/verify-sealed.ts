@@ -32,6 +32,7 @@ export async function verifyDatabase(
 
 /**
  * Verifies the keys and sampled rows that the connection can see.
+ * @param client a connection whose role or tenant limits the visible rows
  * @throws UnreadableError if a key cannot be decrypted, or if no sampled row of a tenant's table can. One damaged row
  * is tolerated, because the damage may be older than the backup.
  */

@@ -1,6 +1,6 @@
 /**
  * Extends a tenant's purge to the backup store: writes a note that outlives the database, and deletes the tenant's own
- * backups. The database records pending work, which is retried after a store failure.
+ * backups. The database records the pending work, so that it is retried if the store was unreachable.
  */
 
 import { MINUTE } from '../../../lib/clock.ts'

@@ -33,7 +33,10 @@ export interface Forgetting {
 
 export interface ForgetTenantDeps extends RewriteDeps {
   db: Scopes
-  /** Waits for a job. Runs it here if no other process does. @throws StartupError with the cause if the job fails */
+  /**
+   * Waits until a job ends. Runs the job in this process if no other process does.
+   * @throws StartupError with the cause if the job fails
+   */
   follow(job: string, onProgress: (share: number) => void): Promise<void>
 }
 

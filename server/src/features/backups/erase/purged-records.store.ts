@@ -40,7 +40,10 @@ export async function saveNoted(
   await sql`update ${sql.table(purged)} set noted_at = now() where id = any(${ids})`.execute(tx.db)
 }
 
-/** Deletes noted records from a newly loaded database, with the role that sees all rows. Returns counts by table. */
+/**
+ * Deletes the records listed in notes from a newly loaded database, using the role that sees all rows. Returns the
+ * number of deleted records for each table.
+ */
 export async function deleteNoted(
   client: PgConnection,
   records: readonly PurgedRecords[],

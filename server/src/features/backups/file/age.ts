@@ -47,6 +47,7 @@ export async function* encrypt(
 
 /**
  * Decrypts a stream.
+ * @param opener the decrypter with the identities to try on the header
  * @throws UnreadableFile if the file is truncated, was altered, or was encrypted for none of the identities. Bytes
  * yielded before the error are authentic, but may be incomplete.
  */
@@ -98,8 +99,8 @@ export const sealedSize = (bytes: number): number =>
   NONCE_BYTES + bytes + Math.max(1, Math.ceil(bytes / CHUNK_BYTES)) * TAG_BYTES
 
 /**
- * Creates the header for a new file key. The library does not return the key, so this encrypts an empty file for an
- * additional recipient that captures it.
+ * Creates the header for a new file key. The library does not return the file key. Therefore the function encrypts an
+ * empty file with the library, with an additional recipient that captures the file key.
  */
 async function newHeader(recipients: readonly string[]) {
   const encrypter = new Encrypter()

@@ -6,7 +6,8 @@ import type { BackupStatus } from '../backups.table.ts'
 import { failBackup } from './fixes.store.ts'
 
 /**
- * Marks a backup as failed and journals it. Returns 'already gone' if it is in none of the `from` statuses.
+ * Marks a backup as failed and records it in the journal. Returns 'already gone' if the backup is no longer in one of
+ * the `from` statuses.
  * @param fault an error message without the final full stop
  */
 export async function fail(

@@ -66,8 +66,8 @@ export interface ToCheck {
 }
 
 /**
- * Returns the backup, even a damaged one, whose last verification is the oldest; undefined if none is older than
- * `before`. Excludes the ids in `except`.
+ * Returns the backup whose last verification is oldest. Returns undefined if every backup was verified after `before`.
+ * Includes damaged backups; excludes the ids in `except`.
  */
 export function nextToCheck(
   tx: TenantTx,

@@ -87,7 +87,10 @@ export const DAMAGED: Fix = {
   },
 }
 
-/** Returns a finding for each failed verification, unless the store could not return the file: it may be intact. */
+/**
+ * Returns a finding for each backup whose last verification failed. Excludes backups that the store could not return,
+ * because their files may be intact.
+ */
 async function faulty(tx: TenantTx): Promise<Detected> {
   const known = await entries.listBackupEntries(tx)
   return {

@@ -31,9 +31,9 @@ ${identity}`
 export type Trial = Omit<DrillDeps, 'backupKeys'>
 
 /**
- * Verifies a backup file, and restores it into a temporary server if `trial` is passed.
- * @returns the backup and the duration in seconds of a test restore
- * @throws StartupError if the file is missing, incomplete or cannot be restored
+ * Verifies a backup file. Also restores it into a temporary server if `trial` is passed.
+ * @returns the description of the backup and, after a test restore, its duration in seconds
+ * @throws StartupError if the file does not exist, is incomplete or cannot be restored
  */
 export async function verifyBackupFile(path: string, keys: Keys, trial?: Trial) {
   const { size } = await stat(path).catch(() => {

@@ -63,8 +63,8 @@ async function updateStage(
 }
 
 /**
- * Restarts the grace period of rows that are deleted in the backup. Some were live until this restore, and after their
- * old grace period the next purge would destroy them.
+ * Restarts the grace period of rows that are marked as deleted in the backup. Some of these rows were live until this
+ * restore. If their grace period in the backup has already ended, the next purge would destroy them.
  */
 export async function restartGracePeriods(
   client: PgConnection,

@@ -21,7 +21,10 @@ const listOf = (columns: readonly string[], of?: string) =>
 /** Returns the columns to compare and write. Key columns are excluded, because they identify the row. */
 const valuesOf = ({ columns, key }: Staged) => columns.filter((column) => !key.includes(column))
 
-/** True if live rows outside the backup are removed. Another step deletes tenants, and keys are never removed. */
+/**
+ * Returns true if live rows that the backup does not contain are removed. Excludes tenants, which another step deletes,
+ * and keys, which are never removed.
+ */
 const isCleared = ({ name, tenant, rule }: Ruled) =>
   rule === 'restored' && tenant !== null && name !== 'tenants'
 

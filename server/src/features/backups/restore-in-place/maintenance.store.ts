@@ -7,7 +7,7 @@ const NOTICED_AFTER_MS = 1_000
 
 /**
  * Enters maintenance mode for one tenant, or for all tenants with null. Resolves when every node responds with 503.
- * Lasts until `leaveMaintenance`, or until the connection ends.
+ * Maintenance mode lasts until `leaveMaintenance`, or until the connection ends.
  */
 export async function enterMaintenance(
   client: PgConnection,

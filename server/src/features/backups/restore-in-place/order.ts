@@ -17,7 +17,7 @@ const DELETED =
 export type Wanted = Pick<RestoreOrder, 'type' | 'tenant_id' | 'access' | 'dry_run'>
 
 /**
- * Queues a restore. The worker repeats the checks.
+ * Queues a restore. The worker repeats the checks when it starts the job.
  * @throws Problem 404 if the backup is incomplete, 409 if it does not contain the requested data or another restore is
  * running
  */

@@ -3,7 +3,8 @@ export interface AccessCase {
   table: string
   id: number
   /**
-   * The fields that keep their value. For a record deleted since the backup: those with which it comes back blocked.
+   * The fields that keep their current value. For a record that was deleted after the backup, the fields with which it
+   * comes back blocked.
    */
   fields: string[]
 }

@@ -36,8 +36,8 @@ export async function requireSafeguards(
 }
 
 /**
- * Refuses backups of other installations or tenants, and incompatible releases. Returns whether the schema is current
- * or older.
+ * Refuses a backup of another installation or tenant, or an incompatible release. Returns whether the schema of the
+ * backup is current or older.
  * @throws RefusedError, UnreadableFile if the file contains another backup
  */
 export async function requireCompatible(
@@ -67,7 +67,11 @@ export async function requireCompatible(
   return header.schema_version === now.schema_version ? 'current' : 'older'
 }
 
-/** Refuses impossible restores before maintenance mode, so that a refusal causes no downtime. @throws RefusedError */
+/**
+ * Refuses restores that cannot succeed. Runs after staging and before maintenance mode, so that a refusal causes no
+ * downtime.
+ * @throws RefusedError
+ */
 export async function requirePossible(
   client: PgConnection,
   { actor }: Job,

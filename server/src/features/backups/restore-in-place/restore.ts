@@ -28,7 +28,8 @@ const REPLACING = 'Replacing the data in maintenance mode'
 const LOADED = { share: 0.5, done: null, total: null, unit: 'records' } as const
 
 /**
- * Restores a backup in place, or previews it. After a RefusedError, UnreadableFile or database error nothing changed.
+ * Restores a backup in place, or previews the restore.
+ * @throws RefusedError, UnreadableFile, or a database error. The database is then unchanged.
  */
 export async function restoreBackup(
   client: PgConnection,
@@ -58,8 +59,8 @@ export async function restoreBackup(
 }
 
 /**
- * Runs the transaction. Retries after conflicts, because other tenants use the same tables. Each retry replaces the
- * safety backup of the previous attempt.
+ * Runs the transaction. Retries after a conflict with other writers, because other tenants use the same tables. Each
+ * retry replaces the safety backup of the previous attempt.
  */
 async function runAgain(input: RestoreInput): Promise<RestoreResult> {
   for (let tried = 1; ; tried += 1)

@@ -1,4 +1,7 @@
-/** The SQL of the stage: temporary tables with the rows of a backup, which no other connection can see. */
+/**
+ * The SQL of the stage. The stage consists of temporary tables with the rows of a backup. They do not affect the live
+ * tables, and no other connection can see them.
+ */
 import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'

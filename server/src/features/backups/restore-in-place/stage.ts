@@ -115,8 +115,8 @@ interface Batch {
 }
 
 /**
- * Copies rows to the stage in batches, outside a transaction: one that waited for the store would delay all journal
- * readers.
+ * Copies rows to the stage in batches, outside a transaction. A transaction that waited for the store would delay all
+ * journal readers.
  * @param tenantId the tenant whose rows are staged; null for all tenants
  */
 function batchesTo(client: PgConnection, staged: readonly Staged[], tenantId: number | null) {
@@ -144,7 +144,10 @@ function batchesTo(client: PgConnection, staged: readonly Staged[], tenantId: nu
   return { add, flush }
 }
 
-/** Returns the rule for a table. Restoring the backup's access replaces merged tables, except tables of keys. */
+/**
+ * Returns the rule for a table. When the backup's access is restored, tables that are usually merged are replaced,
+ * except tables of keys.
+ */
 function ruleOf(rules: RestoreRules, name: string, access: RestoreOptions['access']): RestoreRule {
   const rule = rules[name] ?? 'never touched'
   return rule === 'merged' && access === 'backup' && !STAGED_KEY_TABLES.includes(name)

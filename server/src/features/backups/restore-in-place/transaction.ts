@@ -95,7 +95,7 @@ const EXCLUDE_PURGED: RestoreStep = {
   },
 }
 
-/** Runs with the role that sees all rows, because the requester or another superadmin may be of another tenant. */
+/** Runs as the role that sees all rows, because the requester or a superadmin may belong to another tenant. */
 const NARROW_ACCESS: RestoreStep = { name: 'narrow access', role: 'platform', run: narrow }
 
 /** The steps of a restore. If one step fails, all changes are rolled back. */

@@ -61,7 +61,9 @@ export async function restoreIntoEmpty(
   return restored
 }
 
-/** Registers the purged records. Their rows are already deleted, so a crash before this step restores none. */
+/**
+ * Registers the purged records. Their rows are already deleted, so a crash before this step restores no purged record.
+ */
 async function enterOwnRecords(
   { address, recordNotes, purgedRecords }: EmptyRestoreDeps,
   { installation }: Header,

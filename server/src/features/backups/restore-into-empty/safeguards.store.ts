@@ -55,7 +55,10 @@ interface Built {
 /** The dropped parts of a schema, with what is needed to restore them. */
 export interface Safeguards {
   built: readonly Built[]
-  /** Restores references, then triggers, then forced row-level security. References need the keys restored before. */
+  /**
+   * The statements that restore references, then triggers, then forced row-level security. References need the keys,
+   * which are restored before.
+   */
   restoring: readonly string[]
 }
 

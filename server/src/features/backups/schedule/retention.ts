@@ -62,8 +62,8 @@ export async function deleteOutdatedBackups(
       ? 'locked'
       : await db.acrossTenants(async (tx) => {
           await lockUntilEnd(tx, 'storeDeletion')
-          // Checks again after earlier deletions. A newer backup may have failed since, so this one may be needed
-          // again.
+          // Checks again, because earlier deletions may have taken minutes. If a newer backup has failed or was deleted
+          // in that time, this backup is needed again.
           const stillOutdated = await findOutdated(tx, limits)
           if (!stillOutdated.some(({ id }) => id === backup.id)) return 'needed'
           return deleteWithFile(tx, SYSTEM, backup, { files: store, log })

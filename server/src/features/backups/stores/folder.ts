@@ -1,4 +1,7 @@
-/** Stores backups in a folder. Each file is written under a temporary name, flushed and then renamed. */
+/**
+ * Stores backups in a folder. Each file is written under a temporary name, flushed and then renamed, so that a partial
+ * file never has its final name.
+ */
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'

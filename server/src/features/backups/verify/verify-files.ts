@@ -19,7 +19,10 @@ import type { BackupReadLocks } from '../work/reading.ts'
 const CHECK = jobKind<Record<string, never>>('backups.check', {
   expireInSeconds: 24 * 60 * 60 - 1,
 })
-/** Runs four times a day. If all backups have the same size, this reads four times that size per day. */
+/**
+ * Runs four times a day, and verifies one backup each time. If all backups have the same size, this reads four times
+ * that size per day.
+ */
 const CRON = '41 1,7,13,19 * * *'
 /** A backup that was verified within this time is skipped. */
 const OLD_MS = DAY

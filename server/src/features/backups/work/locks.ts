@@ -22,7 +22,10 @@ export interface AcquiredLock extends AsyncDisposable {
 }
 
 export interface BackupLocks {
-  /** Acquires a shared lock; undefined while it is held exclusively. @throws Problem 503 without the database */
+  /**
+   * Acquires a shared lock. Returns undefined if another connection holds the lock exclusively.
+   * @throws Problem 503 if the database does not respond
+   */
   share(...lock: Parameters<LockConnection['share']>): Promise<AcquiredLock | undefined>
 }
 

@@ -9,7 +9,10 @@ export const BACKUP_JOB_KINDS = ['backup', 'restore', 'restore_preview', 'backup
 
 const IS_PREVIEW = sql`coalesce((options ->> 'dry_run')::boolean, false)`
 
-/** True for queued jobs, and for running ones that change no data. A running restore ends within minutes. */
+/**
+ * True for jobs that can be cancelled: those that are queued, and running ones that change no data. A running restore
+ * ends within minutes, completely or not at all.
+ */
 const CAN_CANCEL = sql`cancelled_by is null and kind <> 'forget'
   and (status = 'queued' or status = 'running' and (kind = 'create' or ${IS_PREVIEW}))`
 

@@ -222,7 +222,10 @@ export async function endJob(
   return ended !== undefined
 }
 
-/** Marks a restore job as completed, in its transaction. @throws LostJobError if another process ended the job */
+/**
+ * Marks a restore job as completed, in the transaction of the restore.
+ * @throws LostJobError if another process already ended the job and recorded that nothing was restored
+ */
 export async function completeRestore(
   client: PgConnection,
   id: string,

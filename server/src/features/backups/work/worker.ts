@@ -91,7 +91,10 @@ export function startBackupWorker(given: BackupWorkerDeps): BackupWorker {
   const { db, clock, log } = deps
   const stopping = new AbortController()
 
-  /** Returns true if a service will claim the job. Preferred, because the service outlives this command. */
+  /**
+   * Returns true if a service will claim the job. This is preferred, because the service has its own store and keys and
+   * outlives this command.
+   */
   const isLeft = async () =>
     deps.only !== undefined && (await db.acrossTenants(store.isTakenByOthers, 'read'))
 
@@ -314,7 +317,7 @@ async function conclude(
   ending: AbortSignal,
   work: (tx: TenantTx) => Promise<unknown>,
 ): Promise<void> {
-  // Records a restore in maintenance mode too, because the restore may have entered that mode itself.
+  // Records the outcome of a restore in maintenance mode too, because the restore may have entered that mode.
   if (kind === 'restore') return void (await db.acrossTenants(work))
   const logFailure = logFailures('recording of a backup job result', log)
   for (let previous: unknown; ; ) {

@@ -63,7 +63,7 @@ export function overviewService(deps: OverviewDeps): OverviewService {
       'list',
     )
 
-  /** Reads the parts in one transaction; if that fails, each part separately without those that fail. */
+  /** Reads the parts in one transaction. If that fails, reads each separately and leaves out failed parts. */
   async function readParts(
     scope: Scope,
     parts: readonly NamedPart[],

@@ -1,4 +1,7 @@
-/** Reads an object with one request per piece: a broken connection costs one piece, a slow reader holds none open. */
+/**
+ * Reads an object in pieces, with one request for each piece. If a connection breaks, only one piece is requested
+ * again. A slow reader keeps no connection open.
+ */
 import { SECOND } from '../../../../lib/clock.ts'
 import { type ByteRange, NotStoredError, StoreError } from '../store.ts'
 import { type Bucket, BucketError } from './bucket.ts'

@@ -65,7 +65,10 @@ export function s3Store(options: S3StoreOptions): OpenStore {
     return there
   }
 
-  /** Deletes one version; false if it is locked. Without a version, a deletion only hides the object. */
+  /**
+   * Deletes one version of an object. In a versioned bucket, a deletion without a version only hides the object.
+   * Returns false if the version is locked.
+   */
   async function deleteVersion(name: string, { version, lockedUntil }: Head): Promise<boolean> {
     const isLocked = lockedUntil !== null && Date.parse(lockedUntil) > clock.now()
     if (isLocked) return false

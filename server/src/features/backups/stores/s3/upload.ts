@@ -1,4 +1,7 @@
-/** Uploads an object in parts with checksums. The object becomes visible only after the last request has succeeded. */
+/**
+ * Uploads an object as a stream, in parts with checksums, so that memory use stays constant. The object becomes visible
+ * only after the last request has succeeded.
+ */
 import { createHash } from 'node:crypto'
 import { SECOND } from '../../../../lib/clock.ts'
 import { StoreError } from '../store.ts'
@@ -203,8 +206,8 @@ export const sizeOfPart = (number: number, first: number): number =>
   first * 2 ** Math.max(0, Math.ceil((number - EQUAL_PARTS) / 1_000))
 
 /**
- * Splits a source into parts. Only the last may be smaller; an empty source yields one empty part. A part stays valid
- * until the second part after it is requested.
+ * Splits a source into parts. Only the last part may be smaller. An empty source yields one empty part. A part stays
+ * valid until the second part after it is requested.
  */
 async function* inParts(
   source: AsyncIterable<Uint8Array>,
