@@ -71,7 +71,7 @@ export function stampOf({ lock, platform, arch }) {
 
 /**
  * Returns whether a `node_modules` that npm installed directly matches the lock file. `installed` is npm's own record
- * of the tree. Optional packages for other platforms are ignored.
+ * of the tree. The comparison skips optional packages for other platforms.
  */
 export function isInstalledAsLocked({ lock, installed, platform, arch }) {
   const wanted = packagesOf(lock)

@@ -1,8 +1,8 @@
 /** Finds where a proxy serves the console, so that the same build runs below any path. */
 
 /**
- * Returns the path below which a proxy serves the whole service, such as `/wardkeep`. Returns an empty string if there
- * is no prefix.
+ * Returns the path below which a proxy serves the whole service, such as `/wardkeep`. Returns an empty string if the
+ * service is served at the root.
  * @param moduleUrl the URL of any module of the console
  */
 export function prefixOf(moduleUrl: string): string {

@@ -34,7 +34,7 @@ export function QueryState<Data>({ query, children, skeleton }: QueryStateProps<
   )
 }
 
-/** True if the data no longer exists, or the user is no longer allowed to read it. */
+/** True if the data was deleted, or the user has lost the right to read it. */
 const isFinal = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 403 || error.status === 404)
 

@@ -1,6 +1,6 @@
 /**
- * The session of this browser. An HttpOnly cookie contains the refresh token. The access token exists only in a closure
- * of this module, and never in storage, in the URL or in a global object.
+ * The session of this browser. An HttpOnly cookie contains the refresh token. Only a closure of this module holds the
+ * access token. Storage, the URL and global objects never contain it.
  */
 import type { paths } from '@wardkeep/client/api'
 import { ApiError, retryDelayOf } from '../api/problem.ts'

@@ -49,7 +49,7 @@ export async function openDatabase(
   return { address: embedded.connection, stop: embedded.stop }
 }
 
-/** Opens an existing database and creates nothing. @throws StartupError if there is no Wardkeep database */
+/** Opens an existing database and creates nothing. @throws StartupError if it does not exist */
 export async function openExistingDatabase(
   config: Config,
   log: Logger,

@@ -63,7 +63,8 @@ describe('the service refuses to start', () => {
   test('with a full disk, at the first start and at a later one', async (context) => {
     const dataDir = await scratch()
     const mount = ['-t', 'tmpfs', '-o', 'size=24m,mode=0711', 'tmpfs', dataDir]
-    if (spawnSync('mount', mount).status !== 0) context.skip('mounting takes root and its rights')
+    if (spawnSync('mount', mount).status !== 0)
+      context.skip('needs root with the right to mount file systems')
     onTestFinished(async () => {
       await nobodyLeft(dataDir)
       await until(

@@ -8,7 +8,6 @@ import { Problem } from '../../src/lib/problems.ts'
 import { systemTime } from '../../src/lib/time.ts'
 import { openPasswords, type Passwords } from '../../src/platform/crypto/index.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
-import { addOperations, openLimits, openServer } from '../../src/platform/http/index.ts'
 import { openThrottle, type RateLimiter } from '../../src/platform/throttle/index.ts'
 import {
   type Clinic,
@@ -18,6 +17,7 @@ import {
   signIn,
   superadmin,
 } from '../support/clinics.ts'
+import { serveOperations } from '../support/operations-server.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -248,29 +248,9 @@ describe('sign-ins beyond the capacity for hashing', () => {
       waitingOfOne: 0,
     })
     const { auth } = service.app.features
-    const limits = openLimits({
-      requests: 0,
-      guesses: 0,
-      notifications: 0,
-      userWrites: 0,
-      tenantWrites: 0,
-    })
-    const server = await openServer({
-      trustedProxies: 0,
-      corsOrigins: [],
-      limits,
-      log: silentLog,
-      onAnswered: () => undefined,
-    })
-    addOperations(server, signInOperations(signInWith(passwords)), {
+    const server = await serveOperations(signInOperations(signInWith(passwords)), {
       authenticate: auth.sessions.authenticate,
       requireConfirmed: auth.requireConfirmed,
-      refused: async () => undefined,
-      requireAvailable: () => undefined,
-      limits,
-      publicUrl: new URL('http://127.0.0.1'),
-      log: silentLog,
-      clock: systemTime,
     })
     const login = () =>
       server.inject({
@@ -290,7 +270,6 @@ describe('sign-ins beyond the capacity for hashing', () => {
     expect(refused.json()).toMatchObject({ code: 'overloaded', detail: expect.any(String) })
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
     expect((await login()).statusCode).toBe(200)
-    await server.close()
   })
 })
 

@@ -118,7 +118,7 @@ const RECORD_PAGES: Readonly<Record<string, string>> = {
 function RecordLink({ entry }: { entry: AuditEntry }) {
   const { resource_type, resource_id, resource_name } = entry
   const path = Object.hasOwn(RECORD_PAGES, resource_type) ? RECORD_PAGES[resource_type] : undefined
-  // A record without a name has been deleted, so there is no link to it.
+  // A record without a name was deleted, so its page does not exist.
   const id = resource_name === null ? null : Number(resource_id)
   return (
     <>

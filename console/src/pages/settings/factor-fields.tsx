@@ -17,7 +17,7 @@ export const factorField = (role: Role): string => `require_totp.${role}`
 
 /**
  * A checkbox for each role that can be required to have a second factor. A newly ticked checkbox shows how many users
- * of the role have none.
+ * of the role have not set up a second factor.
  */
 export function FactorFields({ saved, values }: FactorFieldsProps) {
   const clinicId = useClinicId()

@@ -42,7 +42,7 @@ interface ListTableProps<Row, Filters extends Parameters> extends TableProps<Row
   readonly query: UseQueryResult<ListPage<Row>>
 }
 
-/** The table of a list with its order and pages, or the state of the request if there are no rows. */
+/** The table of a list with its order and pages. An empty list shows the state of the request instead. */
 export function ListTable<Row, Filters extends Parameters>({
   list,
   query,

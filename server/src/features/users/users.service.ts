@@ -272,7 +272,7 @@ function createsUsers({
   accountMails,
   requireSignedIn,
 }: UsersDeps): Users['create'] {
-  /** Returns whether the first mail to a new user may be sent. @throws Problem 429 after too many invitations */
+  /** Counts the first mail to a new user. Returns whether it may be sent. @throws Problem 429 after too many */
   async function takeWelcome({ email, password }: NewUser): Promise<boolean> {
     if (password !== undefined) return accountMails.takeVerification(email)
     await accountMails.countInvitation(email)

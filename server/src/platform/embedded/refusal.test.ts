@@ -23,7 +23,7 @@ async function refusal(dataDir: string): Promise<readonly string[]> {
 /** Mounts a temporary file system, if the machine allows it. */
 function mounted(context: TestContext, path: string, options: string): void {
   const done = spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', path])
-  if (done.status !== 0) context.skip('mounting takes root and its rights')
+  if (done.status !== 0) context.skip('needs root with the right to mount file systems')
   onTestFinished(async () => {
     await until('the file system is free', () =>
       spawnSync('umount', [path]).status === 0 ? true : undefined,

@@ -1,15 +1,11 @@
 /** Final operations require a confirmed caller, after the role and the input and before the handler. */
 import Type from 'typebox'
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../../test/support/server-address.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { serveOperations } from '../../../test/support/operations-server.ts'
 import { Problem } from '../../lib/problems.ts'
-import { systemTime } from '../../lib/time.ts'
 import { type Identity, superadmins } from '../access/index.ts'
 import { operation } from './operation.ts'
-import { openLimits } from './rate-limit.ts'
 import { codesOf } from './refusals.ts'
-import { addOperations } from './routes.ts'
-import { openServer } from './server.ts'
 
 const OPERATOR: Identity = {
   user_id: 1,
@@ -54,34 +50,13 @@ const OPERATIONS = [
 ]
 
 async function open(identity = OPERATOR) {
-  const limits = openLimits({
-    requests: 0,
-    guesses: 0,
-    notifications: 0,
-    userWrites: 0,
-    tenantWrites: 0,
-  })
-  const server = await openServer({
-    trustedProxies: 0,
-    corsOrigins: [],
-    limits,
-    log: silentLog,
-    onAnswered: () => undefined,
-  })
-  addOperations(server, OPERATIONS, {
+  const server = await serveOperations(OPERATIONS, {
     authenticate: () => identity,
     requireConfirmed: async ({ session_id }) => {
       calls.push(`confirmed ${session_id === OPERATOR.session_id}`)
       if (!isConfirmed) throw new Problem('reauth_required')
     },
-    refused: async () => undefined,
-    requireAvailable: () => undefined,
-    limits,
-    publicUrl: new URL('http://127.0.0.1'),
-    log: silentLog,
-    clock: systemTime,
   })
-  onTestFinished(() => server.close())
   return async (url: string, payload: object = { is_rehearsal: false }) => {
     const headers = { authorization: 'Bearer token' }
     const answer = await server.inject({ method: 'POST', url, payload, headers })

@@ -1,16 +1,12 @@
 /** Tests operations that external providers call: raw bodies, headers, permitted networks and rate limits. */
 import { type AddressInfo, connect } from 'node:net'
 import Type from 'typebox'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { silentLog } from '../../../test/support/server-address.ts'
-import { systemTime } from '../../lib/time.ts'
+import { describe, expect, test } from 'vitest'
+import { serveOperations } from '../../../test/support/operations-server.ts'
 import { anyone } from '../access/index.ts'
 import { parseNetworks } from '../net/index.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { operation, RawBody } from './operation.ts'
-import { openLimits } from './rate-limit.ts'
-import { addOperations } from './routes.ts'
-import { openServer } from './server.ts'
 
 const MOST = 20 * 1024
 
@@ -53,34 +49,8 @@ async function open({ allowed, trustedProxies = 0, limited = false }: Options = 
     success: [200, null],
     handle: () => undefined,
   })
-  const limits = openLimits({
-    requests: limited ? 1 : 0,
-    guesses: 0,
-    notifications: limited ? 3 : 0,
-    userWrites: 0,
-    tenantWrites: 0,
-  })
-  const server = await openServer({
-    trustedProxies,
-    corsOrigins: [],
-    limits,
-    log: silentLog,
-    onAnswered: () => undefined,
-  })
-  const nobody = () => {
-    throw new Error('nobody signs in here')
-  }
-  addOperations(server, [op, other], {
-    authenticate: nobody,
-    requireConfirmed: async () => undefined,
-    refused: nobody,
-    requireAvailable: () => undefined,
-    limits,
-    publicUrl: new URL('http://127.0.0.1'),
-    log: silentLog,
-    clock: systemTime,
-  })
-  onTestFinished(() => server.close())
+  const limits = limited ? { limited: { requests: 1, notifications: 3 } } : {}
+  const server = await serveOperations([op, other], {}, { trustedProxies, ...limits })
   const send = async (payload: string | Buffer, headers: Record<string, string> = {}) => {
     const answer = await server.inject({ method: 'POST', url: '/notify', payload, headers })
     return { status: answer.statusCode, body: answer.json() }

@@ -116,21 +116,21 @@ export function auditExports(deps: ExportDeps): AuditExports {
     const release = takeSlot(caller.user_id)
     try {
       await writeVisibleRefusals(db, caller)
-      const start = await journal(exported, 'started')
-      yield* tracked(exported, start)
+      yield* tracked(exported)
     } finally {
       release()
     }
   }
 
   /** Streams the pages as a job that users can follow and cancel. */
-  async function* tracked(exported: Export, start: store.EntryKey) {
+  async function* tracked(exported: Export) {
     const { caller, query, scope } = exported
     const actor = ordererOf(actorOf(caller))
     const order = { kind: 'export', tenant_id: scope, subject_id: null, actor }
     const job = await startTrackedJob(deps, order)
     let error: string | undefined = ABORTED
     try {
+      const start = await journal(exported, 'started')
       yield* pagesOf(exported, start, FORMATS[query.format], job)
       error = undefined
     } finally {

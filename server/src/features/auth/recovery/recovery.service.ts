@@ -46,14 +46,14 @@ export interface Recovery extends Links {
   /**
    * Confirms the address. The page behind the link also asks for the password, so that nobody confirms an account that
    * a stranger has registered. After a wrong password the link stays valid.
-   * @throws Problem 400 if the link is no longer valid, 403 for a wrong password
+   * @throws Problem 400 if the link was used or has expired, 403 for a wrong password
    */
   verifyEmail(text: string, password: string | undefined, origin: Origin): Promise<void>
   /**
    * Sets the password with a reset link or an invitation, confirms the address and ends all sessions. If the address
    * was unconfirmed and no administrator had entered it, a stranger may have registered the account. In that case also
    * removes the second factor and the linked chat.
-   * @throws Problem 400 if the link is no longer valid
+   * @throws Problem 400 if the link was used or has expired
    */
   resetPassword(text: string, password: string, origin: Origin): Promise<void>
   /** Ends the sessions of a user whose password was set, invalidates the user's mailed links and notifies the user. */
