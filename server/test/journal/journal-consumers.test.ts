@@ -225,6 +225,32 @@ test('the health report is degraded while no process reads the journal', async (
   )
 })
 
+test('accesses alone delay only consumers that include accesses', async () => {
+  const { sql: run } = service.database
+  await run(
+    `insert into journal_consumers (consumer, xid, id)
+     select name, xid, id from (select xid, id from journal order by xid desc, id desc limit 1) last,
+       unnest('{plain,including}'::text[]) name`,
+  )
+  await run(
+    `insert into journal (tenant_id, action, resource_type, is_access)
+     values ($1, 'patient.read', 'patient', true)`,
+    [clinic.id],
+  )
+  const healthOf = async (consumer: string, includesAccesses: boolean) => {
+    const clock = { now: () => Date.now() + 10 * MINUTE }
+    const readers = openReaders({ db: service.app.db, clock, waits: () => false })
+    readers.add(consumer, { includesAccesses })
+    await readers.upkeep.run()
+    return readers.check()
+  }
+  expect(await healthOf('plain', false)).toEqual({ state: 'ok' })
+  expect(await healthOf('including', true)).toMatchObject({
+    state: 'degraded',
+    reason: expect.stringContaining('including'),
+  })
+})
+
 test('the health report is degraded while a prepared transaction delays a journal consumer', async () => {
   const server = await started(await scratch(), {
     max_prepared_transactions: '2',

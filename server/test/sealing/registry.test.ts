@@ -24,6 +24,7 @@ const OTHERS: Record<string, string> = {
   'refresh_tokens.token_hash': 'a hash',
   'refresh_tokens.successor_salt': 'worthless without the token that it belongs to',
   'account_tokens.token_hash': 'a hash',
+  'download_tickets.token_hash': 'a hash',
   'recovery_codes.code_hash': 'a hash',
   'throttles.key': 'a hash',
   'messenger_chats.hash': 'a keyed hash',
@@ -31,6 +32,14 @@ const OTHERS: Record<string, string> = {
   'messenger_codes.code_hash': 'a keyed hash',
   'messenger_replies.chat_hash': 'a keyed hash',
   'messenger_links.chat_hash': 'a keyed hash',
+  'journal.who_salt': 'worthless without the entry that it belongs to',
+  'journal.what_salt': 'worthless without the entry that it belongs to',
+  'journal.mac': 'a keyed hash',
+  'audit_logs.head_root': 'a hash',
+  'audit_leaves.who_salt': 'worthless without the entry that it belongs to',
+  'audit_leaves.what_salt': 'worthless without the entry that it belongs to',
+  'audit_tiles.hashes': 'hashes',
+  'audit_keys.public_key': 'public',
   'data_keys.wrapped_key': 'sealed by a key-encryption key',
 }
 

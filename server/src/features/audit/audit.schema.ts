@@ -22,7 +22,7 @@ const STORED = {
   request_id: Nullable(Type.String({ examples: ['0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c'] })),
   created_at: Timestamp,
 }
-const StoredEntry = Type.Object(STORED)
+export const StoredEntry = Type.Object(STORED)
 /** A journal entry as stored in the database. */
 export type StoredEntry = Static<typeof StoredEntry>
 

@@ -7,7 +7,8 @@ import type { AuditFilters, AuditQuery, StoredEntry } from './audit.schema.ts'
 import type { ParsedFilters } from './filters.ts'
 import '../../platform/journal/journal.table.ts'
 
-const COLUMNS = [
+/** The columns of an entry that auditors see. */
+export const ENTRY_COLUMNS = [
   'id',
   'tenant_id',
   'user_id',
@@ -32,7 +33,7 @@ export async function listEntries(
       filter: (all) => narrowed(all, asked.query, filters),
       countedIn: [],
     })
-  if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(entries)
+  if (tx.tenantId === null || asked.query.sort_by !== 'id') return page(selectEntries)
   // No index has this order. The query first finds the keys of the page, and then loads only the entries of the page.
   const found = await page(keys)
   return { ...found, items: found.items.length > 0 ? await lookUp(tx, asked, found.items) : [] }
@@ -40,8 +41,9 @@ export async function listEntries(
 
 type Entries<O> = SelectQueryBuilder<Database, 'journal', O>
 
-const entries = (scope: Scoped) =>
-  within(scope).select(COLUMNS).$narrowType<{ changes: StoredEntry['changes'] }>()
+/** Selects the entries of the scope. */
+export const selectEntries = (scope: Scoped) =>
+  within(scope).select(ENTRY_COLUMNS).$narrowType<{ changes: StoredEntry['changes'] }>()
 
 /** Identifies an entry, and its position in the order by time. */
 export type EntryKey = Pick<StoredEntry, 'id' | 'created_at'>
@@ -53,6 +55,10 @@ function within({ db, tenantId }: Scoped) {
   return tenantId === null ? all : all.where('tenant_id', '=', tenantId)
 }
 
+/** Finds one entry, which the transaction may see. */
+export const findStoredEntry = (tx: TenantTx, id: number): Promise<StoredEntry | undefined> =>
+  selectEntries(tx).where('id', '=', id).executeTakeFirst()
+
 /** Returns up to `limit` entries that match the filters and are older than the entry `before`, latest first. */
 export function listEntriesBefore(
   tx: TenantTx,
@@ -61,7 +67,7 @@ export function listEntriesBefore(
   { before: { id, created_at }, limit }: { before: EntryKey; limit: number },
 ): Promise<StoredEntry[]> {
   return (
-    narrowed(entries(tx), query, filters)
+    narrowed(selectEntries(tx), query, filters)
       // The separate condition on the time lets PostgreSQL skip partitions that cannot match.
       .where('created_at', '<=', created_at)
       .where(sql<boolean>`(created_at, id) < (${created_at}::timestamptz, ${id}::bigint)`)
@@ -94,7 +100,7 @@ function lookUp(
 ): Promise<StoredEntry[]> {
   const ids = page.map(({ id }) => id)
   const times = page.map(({ created_at }) => created_at)
-  return entries(tx)
+  return selectEntries(tx)
     .where(
       sql<boolean>`(id, created_at) in (select * from unnest(${ids}::bigint[], ${times}::timestamptz[]))`,
     )
@@ -152,5 +158,5 @@ function isAbout(userId: number) {
 }
 
 /** The hash of an id, computed in the same way as the column `resource_hash`. */
-const hashOf = (id: RawBuilder<unknown>) =>
+export const hashOf = (id: RawBuilder<unknown>) =>
   sql<number>`('x' || left(md5(${id}), 8))::bit(32)::integer`

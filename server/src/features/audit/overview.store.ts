@@ -1,60 +1,34 @@
-/** The SQL query that counts journal entries per quarter of an hour for the overview. */
-import { sql } from 'kysely'
-import { HOURS } from '../../lib/hours.ts'
+/** The SQL query for the latest changes, which the overview shows. */
 import type { TenantTx } from '../../platform/db/index.ts'
 import { ACTIONS, type Action, groupOf } from '../../platform/journal/index.ts'
-import '../../platform/journal/journal.table.ts'
+import type { StoredEntry } from './audit.schema.ts'
+import { selectEntries } from './audit.store.ts'
 
-const STEPS = 4 * HOURS
-/** The maximum number of entries counted per quarter of an hour. Above that, the counts are extrapolated. */
-const MAX_COUNTED = 250
-
-const UNCHANGED_GROUPS: readonly string[] = ['auth', 'access', 'audit']
-/** The actions that change data: all except sign-ins, refused requests and reads. */
+const CHANGING_GROUPS: readonly string[] = [
+  'tenant',
+  'department',
+  'user',
+  'webhook',
+  'payment',
+  'backup',
+  'encryption',
+  'self_healing',
+  'patient',
+]
+/** The actions that administrators regard as changes: not reads, sign-ins or preferences. */
 const CHANGES = (Object.keys(ACTIONS) as Action[]).filter(
   (action) =>
-    !UNCHANGED_GROUPS.includes(groupOf(action)) &&
-    !/[.](read|listed|searched|exported|downloaded)$/.test(action),
+    CHANGING_GROUPS.includes(groupOf(action)) &&
+    !/[.](read|listed|searched|exported|purged)$/.test(action),
 )
 
-/** Uses literals, because PostgreSQL evaluates a long list with a hash table only if it consists of constants. */
-const IN_CHANGES = sql.join(CHANGES.map((action) => sql.lit(action)))
-
-export interface Activity {
-  sign_ins: number
-  refused: number
-  changes: number
-  /** The factor by which the counts were extrapolated; 1 if all entries were counted. */
-  factor: number
-}
-
-/**
- * Counts the entries of each quarter of an hour from `since` on, using the index by tenant and time. Under row-level
- * security, an index condition cannot contain the calculation of a quarter's bounds. `offset 0` makes PostgreSQL
- * compute the bounds first.
- */
-export async function countActivity(tx: TenantTx, since: string): Promise<Activity[]> {
-  const tenant = tx.tenantId === null ? sql`true` : sql`tenant_id = ${tx.tenantId}`
-  const { rows } = await sql<Activity>`
-    select c.sign_ins * f.factor as sign_ins, c.refused * f.factor as refused,
-      c.changes * f.factor as changes, f.factor
-    from (
-      select n, ${since}::timestamptz + n * interval '15 minutes' as begins,
-        ${since}::timestamptz + (n + 1) * interval '15 minutes' as ends
-      from generate_series(0, ${sql.lit(STEPS - 1)}) n offset 0) step
-    cross join lateral (
-      select count(*) as counted, max(created_at) as last,
-        count(*) filter (where action = 'auth.login') as sign_ins,
-        count(*) filter (where action = 'auth.login_failed') as refused,
-        count(*) filter (where action in (${IN_CHANGES})) as changes
-      from (
-        select action, created_at from journal
-        where ${tenant} and created_at >= step.begins and created_at < step.ends
-          and created_at >= ${since}::timestamptz
-        order by created_at limit ${sql.lit(MAX_COUNTED)}) e) c
-    cross join lateral (
-      select case when c.counted < ${sql.lit(MAX_COUNTED)} then 1
-        else 900 / greatest(extract(epoch from c.last - step.begins), 1) end::float8 as factor) f
-    order by step.n`.execute(tx.db)
-  return rows
+/** Returns the latest changes, newest first. */
+export function listLatestChanges(tx: TenantTx, limit: number): Promise<StoredEntry[]> {
+  return selectEntries(tx)
+    .where('is_access', '=', false)
+    .where('action', 'in', CHANGES)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
 }

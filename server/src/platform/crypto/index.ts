@@ -10,6 +10,7 @@ export { type KeyRotation, keyRotation } from './key-rotation.ts'
 export { KEY_COLUMNS, KEY_TABLES } from './keys.table.ts'
 export { refuseLooseModes } from './loose-modes.ts'
 export { discardSealed } from './lost-root-key.ts'
+export { newToken, type OpaqueToken, parseToken, toToken } from './opaque-tokens.ts'
 export { type OwnKeys, ownKeys } from './own-keys.ts'
 export { refuseWeakPassword, weaknessOf } from './password-rules.ts'
 export {

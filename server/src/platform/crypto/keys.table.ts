@@ -28,6 +28,7 @@ export interface RootKeysTable {
 export interface ServiceKeyTable {
   id: number
   sealed_key: Buffer
+  created_at: Generated<string>
 }
 
 export const KEY_TABLES = {

@@ -33,9 +33,10 @@ export function openRootKeys(db: Scopes, source: RootKeySource): Promise<RootKey
   return whileNoneRotates(db, async (tx) => {
     const { root, former, sealer } = await findRoot(tx, source)
     await source.settle(sealer.fingerprint)
+    const deriveKey = await useEntryKey(tx, sealer)
     return {
       sealer,
-      deriveKey: keysFrom(await serviceKey(tx, sealer)),
+      deriveKey,
       ofRoots: [keysFrom(root.key), ...former.map(keysFrom)],
     }
   })
@@ -130,6 +131,16 @@ async function nameFirst(
 
 const opens = (sealer: Sealer, place: SealedPlace, sealed: Buffer): boolean =>
   !(orUnreadable(() => sealer.open(sealed, place)) instanceof UnreadableError)
+
+/**
+ * Sets the key with which entries of the journal are marked. It does not change when the root key changes. Returns the
+ * function that derives it and the service's other keys.
+ */
+export async function useEntryKey(tx: TenantTx, sealer: Sealer): Promise<DeriveKey> {
+  const deriveKey = keysFrom(await serviceKey(tx, sealer))
+  tx.entryKey.use(deriveKey('journal entry'))
+  return deriveKey
+}
 
 async function serviceKey(tx: TenantTx, sealer: Sealer): Promise<Buffer> {
   const place = rootPlace(SEALED_SERVICE_KEY, 1)

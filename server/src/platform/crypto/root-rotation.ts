@@ -5,7 +5,7 @@ import { append, SYSTEM } from '../journal/index.ts'
 import { requireAlone } from './require-alone.ts'
 import type { ConfiguredKey, RootKeySource } from './root-key.ts'
 import * as store from './root-keys.store.ts'
-import { type FoundRoot, findRoot, openRootKeys } from './root-keys.ts'
+import { type FoundRoot, findRoot, openRootKeys, useEntryKey } from './root-keys.ts'
 import { type RootSealed, rootPlace, SEALED_ROOT_KEY } from './root-sealed.ts'
 import { resealWithRoot } from './root-sealing.ts'
 import { openSealer, type Sealer } from './seal.ts'
@@ -34,6 +34,7 @@ export async function rotateRoot(db: Scopes, rotation: RootRotation): Promise<Ro
   const rotated = await db.acrossTenants(async (tx) => {
     await requireAlone(tx, db.clock)
     const found = await findRoot(tx, source)
+    await useEntryKey(tx, found.sealer)
     const { key } = await next()
     const sealer = openSealer(key)
     const { fingerprint: former } = found.sealer

@@ -15,6 +15,7 @@ export {
 export { copyOut } from './copy-out.ts'
 export type { Database } from './database.ts'
 export { withDeadline } from './deadline.ts'
+export { type EntryKey, entryKey } from './entry-key.ts'
 export {
   type Conflicts,
   isDatabaseFailure,

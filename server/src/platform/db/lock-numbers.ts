@@ -22,10 +22,18 @@ export const LOCKS = {
   longReads: 7_261_951,
   /** Only one transaction at a time may delete stored backups. Retention then sees all other deletions. */
   storeDeletion: 7_261_952,
+  /** Only one transaction at a time may start a test restore on request. */
+  drillStart: 7_261_953,
   /** With a tenant's id, or 0 for all tenants. Held by a restore while the tenant is in maintenance mode. */
   maintenance: 7_261_942,
   /** With the id of a fix, or 0 for a scan of all. Held while the process that detects or repairs is alive. */
   fixes: 7_261_944,
   /** Only one process at a time may identify the root key, move its files, or replace it. */
   rootKey: 7_261_945,
+  /** Only one transaction at a time may start a job of which no two run at the same time. */
+  singleJobs: 7_261_954,
+  /** Only one transaction at a time may create or rotate the key of the audit logs. */
+  auditKey: 7_261_955,
+  /** Only one process at a time may verify audit logs in the background. */
+  auditVerification: 7_261_956,
 } as const

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Time } from '../../lib/time.ts'
 import { openTotals } from '../lists/totals.ts'
 import type { PgConnection } from './connection.ts'
+import { entryKey } from './entry-key.ts'
 import type { Scope } from './scope.ts'
 import { type Ask, ask } from './statements.ts'
 import { opening, type TenantTx, transactionOn } from './transaction.ts'
@@ -20,6 +21,8 @@ export async function readIn<T>(
   const { tx, commit, abandon } = transactionOn(send, scope, {
     mode: MODE,
     totals: openTotals(),
+    // Transactions that only read append nothing.
+    entryKey: entryKey(),
     isAgain: false,
     begunAt: clock.monotonic(),
   })

@@ -12,6 +12,7 @@ import { type AgreedClock, agreedClock } from './agreed-clock.ts'
 import type { Changes } from './changes.ts'
 import { type DatabaseAddress, openPool } from './connection.ts'
 import { withDeadline } from './deadline.ts'
+import { type EntryKey, entryKey as newEntryKey } from './entry-key.ts'
 import {
   isKeyGone,
   isOutdated,
@@ -62,6 +63,8 @@ export interface Scopes {
   /** The clock for the start times (`begunAt`) of transactions. */
   readonly clock: Time
   readonly agreedClock: AgreedClock
+  /** The key with which entries of the journal are marked. */
+  readonly entryKey: EntryKey
   readonly requireAvailable: RequireAvailable
   /** Returns scopes for the restore itself, which maintenance mode never refuses. They wait as with `withPatience`. */
   duringMaintenance(): Scopes
@@ -98,12 +101,15 @@ export interface ScopesOptions {
   silence?: Pick<SilenceWatch, 'begin'>
   /** Records acknowledged journal entries, with which a new server is checked. By default they are not recorded. */
   recent?: RecentEntries
+  /** The key with which entries are marked. By default one that is set later. */
+  entryKey?: EntryKey
   /** Returns the database's time in milliseconds since the epoch. By default, queries the database. */
   databaseNow?: () => Promise<number>
 }
 
 export function openScopes(address: DatabaseAddress, options: ScopesOptions): Scopes {
   const { size, changes, log, clock, recent = recentEntries() } = options
+  const { entryKey = newEntryKey() } = options
   const caller: View = { isRefused: true, begin: options.silence?.begin ?? endless }
   const lost = (err: Error) => log.warn({ err }, 'database connection lost')
   const opened = openPool(address, size)
@@ -145,6 +151,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     const { tx, sent, commit, abandon, committed, hasWritten } = transactionOn(send, tenantId, {
       mode,
       totals,
+      entryKey,
       acknowledge: (entries) => recent.add(serverOf(client), entries),
       isAgain,
       begunAt,
@@ -236,6 +243,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
       (view === caller ? share : alone)({ tenantId, query, topics }, view) as Promise<R[]>,
     clock,
     agreedClock: agreed,
+    entryKey,
     requireAvailable,
     duringMaintenance: () => scopesFor({ isRefused: false, begin: endless }),
     withPatience: () => scopesFor({ ...view, begin: endless }),
@@ -243,11 +251,7 @@ export function openScopes(address: DatabaseAddress, options: ScopesOptions): Sc
     spentMs: () => spentMs,
     canWrite: () =>
       unwritableAt === undefined || clock.monotonic() - unwritableAt > UNWRITABLE_FOR_MS,
-    async ping() {
-      const start = clock.monotonic()
-      const isReadOnly = await readIsReadOnly(pool, view.begin())
-      return { latencyMs: clock.monotonic() - start, isReadOnly }
-    },
+    ping: () => measurePing(pool, view.begin(), clock),
     close: pool.close,
   })
   return scopesFor(caller)
@@ -276,6 +280,12 @@ function hangUpUnlessAnswered(client: pg.PoolClient, begin: Promise<unknown>): v
 /** Returns whether a failed transaction may run again elsewhere: it has written nothing, or it only reads. */
 const mayRunElsewhere = (error: unknown, mode: Mode): boolean =>
   mode === 'write' ? isReadOnly(error) : error instanceof ServerMoved
+
+async function measurePing(pool: ServerPool, patience: Patience, clock: Time): Promise<Ping> {
+  const start = clock.monotonic()
+  const isReadOnly = await readIsReadOnly(pool, patience)
+  return { latencyMs: clock.monotonic() - start, isReadOnly }
+}
 
 async function readIsReadOnly(pool: ServerPool, patience: Patience): Promise<boolean> {
   const query = { text: `select ${IS_READ_ONLY} as is_read_only`, query_timeout: PING_MS }

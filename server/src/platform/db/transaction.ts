@@ -7,6 +7,7 @@ import type { Logger } from '../observe/log.ts'
 import type { Changes } from './changes.ts'
 import { APP_ROLE, PLATFORM_ROLE } from './connection.ts'
 import type { Database } from './database.ts'
+import type { EntryKey } from './entry-key.ts'
 import { isAborted } from './failures.ts'
 import { recordTopics } from './invalidations.ts'
 import type { RecentEntry } from './recent-entries.ts'
@@ -53,6 +54,8 @@ export interface TenantTx extends Scoped {
    * poll.
    */
   notify(...topics: Topic[]): void
+  /** The key with which entries of the journal are marked. */
+  readonly entryKey: EntryKey
   /** The list totals that this node has cached. */
   readonly totals: Totals
   /** Runs `work` after the commit. An error in `work` is logged and does not undo the commit. */
@@ -85,12 +88,14 @@ export function transactionOn(
   {
     mode,
     totals,
+    entryKey,
     acknowledge = () => undefined,
     isAgain,
     begunAt,
   }: {
     mode: Mode
     totals: Totals
+    entryKey: EntryKey
     /** Receives the journal entries after their commit was acknowledged. */
     acknowledge?: (entries: readonly RecentEntry[]) => void
     isAgain: boolean
@@ -160,6 +165,7 @@ export function transactionOn(
     tenantId,
     begunAt,
     totals,
+    entryKey,
     send: (query: Statement) => void sendFor(query),
     sendFor,
     sendEntries,

@@ -25,6 +25,7 @@ const OTHER_TYPES: Partial<Record<ActionGroup | Action, string>> = {
   access: 'operation',
   messenger: 'user',
   audit: 'audit_log',
+  'audit.key_rotated': 'audit_key',
   'auth.key_rotated': 'signing_key',
 }
 

@@ -161,6 +161,19 @@ export const ACTIONS = {
       'A signed-in user called an operation that is not allowed for them. The calls of a minute are counted together',
   },
   'audit.exported': { meaning: 'An export of the audit log started, was completed or was aborted' },
+  'audit.tampering_found': {
+    meaning: 'The verification found that the audit log was altered',
+  },
+  'audit.anchored': {
+    meaning: 'The sizes and roots of the transparency logs that grew were recorded',
+  },
+  'audit.erased': { meaning: 'The personal fields of entries were erased by an order' },
+  'audit.pruned': { meaning: 'Entries past their retention were archived and removed' },
+  'audit.epoch_started': {
+    meaning:
+      'An older copy replaced the database, so the transparency log of the tenant continues in a new epoch',
+  },
+  'audit.key_rotated': { meaning: 'A new key signs the heads of the audit logs' },
   'preferences.updated': { meaning: "A user's theme or settings changed" },
   'messenger.linked': { meaning: 'A messenger chat was linked to an account' },
   'messenger.unlinked': { meaning: 'A messenger chat was unlinked from its account' },
@@ -257,7 +270,7 @@ export const ACTIONS = {
   },
   'backup.verified': {
     meaning: 'The file of a backup was verified',
-    example: backup({ type: 'full' }),
+    example: backup({ type: 'full', drill_seconds: 42 }),
   },
   'backup.rewritten': {
     meaning: 'A backup was rewritten without purged tenants',

@@ -3,7 +3,10 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Caller, Origin } from '../access/index.ts'
 import {
+  byteaArray,
+  type EntryKey,
   MAX_RECENT,
+  type PgConnection,
   type RecentEntry,
   type Scopes,
   type SentStatement,
@@ -12,6 +15,7 @@ import {
 } from '../db/index.ts'
 import { ACTIONS, type Action } from './actions.ts'
 import './journal.table.ts'
+import { MARK_COLUMNS, type Mark, newMark } from './marks.ts'
 
 /** The notification topic for every new journal entry. */
 export const JOURNAL_TOPIC = 'journal'
@@ -61,6 +65,9 @@ export interface EntryRow {
   ip: string | null
   user_agent: string | null
   request_id: string | null
+  who_salt: Buffer | null
+  what_salt: Buffer | null
+  mac: Buffer | null
 }
 
 const COLUMNS = [
@@ -74,7 +81,10 @@ const COLUMNS = [
   'ip',
   'user_agent',
   'request_id',
+  ...MARK_COLUMNS,
 ] as const satisfies (keyof EntryRow)[]
+/** The columns of an insertion, in order. */
+export const NAMES = sql.join(COLUMNS.map((column) => sql.ref(column)))
 
 /**
  * Returns SQL that inserts an entry, to combine with its change. @param expressionOf the SQL for each column @param
@@ -84,7 +94,7 @@ export function insertion(
   expressionOf: (column: keyof EntryRow) => RawBuilder<unknown>,
   from: RawBuilder<unknown> = sql``,
 ): RawBuilder<unknown> {
-  return sql`insert into journal (${sql.join(COLUMNS.map((column) => sql.ref(column)))})
+  return sql`insert into journal (${NAMES})
     select ${sql.join(COLUMNS.map(expressionOf))} ${from}`
 }
 
@@ -119,15 +129,24 @@ const isRemembered = ({ action }: NewEntry) => !NOT_REMEMBERED.has(action)
 
 function send(tx: TenantTx, actor: Actor, entry: NewEntry): SentStatement<RecentEntry> {
   tx.notify(JOURNAL_TOPIC)
-  const query = insert({ ...rowOf(actor, entry), ...sessionOf(actor) })
+  const query = insert({ ...rowOf(tx.entryKey, actor, entry), ...sessionOf(actor) })
   return isRemembered(entry) ? tx.sendEntries(query) : tx.sendFor(query)
 }
 
-const TYPES: Partial<Record<keyof EntryRow, string>> = {
+const TYPES: Record<keyof EntryRow, string> = {
   tenant_id: 'bigint',
   user_id: 'bigint',
+  user_email: 'text',
+  action: 'text',
+  resource_type: 'text',
+  resource_id: 'text',
+  ip: 'text',
+  user_agent: 'text',
   changes: 'jsonb',
   request_id: 'uuid',
+  who_salt: 'bytea',
+  what_salt: 'bytea',
+  mac: 'bytea',
 }
 
 /** Makes the transaction fail if the actor's session has ended. For transactions that append no entry. */
@@ -135,27 +154,52 @@ export function requireSession(tx: TenantTx, actor: Actor): void {
   tx.send(hold(sessionOf(actor)))
 }
 
+/** Many rows as one array for each column, the marks in PostgreSQL's binary format. */
+export type EntryArrays = { [C in keyof EntryRow]: EntryRow[C][] | Buffer }
+
+export function arraysOf(rows: readonly EntryRow[]): EntryArrays {
+  const arrays = COLUMNS.map((column) => [column, rows.map((row) => row[column])])
+  const marks = MARK_COLUMNS.map((column) => [column, byteaArray(rows.map((row) => row[column]))])
+  return Object.fromEntries([...arrays, ...marks])
+}
+
+/** Returns the SQL of the rows that `arraysOf` has made columns of. */
+export const rowsFrom = (value: (column: keyof EntryRow) => RawBuilder<unknown>) =>
+  sql`unnest(${sql.join(
+    COLUMNS.map((column) => sql`${value(column)}::${sql.raw(TYPES[column])}[]`),
+  )}) as e (${NAMES})`
+
 /** Appends entries. Returns those for the node to remember, at most `MAX_RECENT` of them. */
-const insertAll = statement<{ [C in keyof EntryRow]: EntryRow[C][] } & InSession>((value) => {
+const insertAll = statement<EntryArrays & InSession>((value) => {
   const entries = insertion(
     (column) => sql.ref(`e.${column}`),
-    sql`from unnest(${sql.join(
-      COLUMNS.map((column) => sql`${value(column)}::${sql.raw(TYPES[column] ?? 'text')}[]`),
-    )}) as e (${sql.join(COLUMNS.map((column) => sql.ref(column)))}) ${whileSessionHolds(value)}`,
+    sql`from ${rowsFrom(value)} ${whileSessionHolds(value)}`,
   )
   return sql`with entered as (${entries} returning ${RECENT})
     select ${RECENT} from entered order by id desc limit ${sql.lit(MAX_RECENT)}`
 })
 
+const insertionOfAll = (key: EntryKey, actor: Actor, entries: readonly NewEntry[]) =>
+  insertAll({ ...arraysOf(entries.map((entry) => rowOf(key, actor, entry))), ...sessionOf(actor) })
+
 /** Appends many entries with one statement, otherwise like `append`. */
 export function appendAll(tx: TenantTx, actor: Actor, entries: readonly NewEntry[]): void {
   if (entries.length === 0) return
-  const rows = entries.map((entry) => rowOf(actor, entry))
-  const columns = COLUMNS.map((column) => [column, rows.map((row) => row[column])])
-  const query = insertAll({ ...Object.fromEntries(columns), ...sessionOf(actor) })
+  const query = insertionOfAll(tx.entryKey, actor, entries)
   if (entries.every(isRemembered)) tx.sendEntries(query)
   else tx.send(query)
   tx.notify(JOURNAL_TOPIC)
+}
+
+/** Appends entries on the connection of a restore, which notifies all nodes in another way. */
+export async function appendOn(
+  client: PgConnection,
+  key: EntryKey,
+  actor: Actor,
+  entries: readonly NewEntry[],
+): Promise<void> {
+  const { sql: text, parameters } = insertionOfAll(key, ordererOf(actor), entries)
+  if (entries.length > 0) await client.query(text, [...parameters])
 }
 
 /** Appends an entry and waits for the id and time that the database generates. */
@@ -169,21 +213,30 @@ export async function appendReturning(
 }
 
 /** Returns the column values for `insertion`. If the statement has written, the caller must notify `JOURNAL_TOPIC`. */
-export function rowOf({ user_id, user_email, origin }: Actor, entry: NewEntry): EntryRow {
-  const { tenant_id, action, resource_type, resource_id = null, changes } = entry
-  return {
+export function rowOf(
+  { current: key }: EntryKey,
+  { user_id, user_email, origin }: Actor,
+  entry: NewEntry,
+): EntryRow {
+  const { tenant_id, action, resource_type, resource_id = null } = entry
+  const changes = entry.changes === undefined ? null : JSON.stringify(entry.changes)
+  const columns = {
     tenant_id,
     user_id,
     user_email,
     action,
     resource_type,
     resource_id: resource_id === null ? null : String(resource_id),
-    changes: changes === undefined ? null : JSON.stringify(changes),
     ip: origin?.ip ?? null,
     user_agent: origin?.user_agent ?? null,
     request_id: origin?.request_id ?? null,
   }
+  // Reads the changes as the sealer will, in which dates are texts.
+  const stored = { ...columns, changes: changes === null ? null : JSON.parse(changes) }
+  return { ...columns, changes, ...(key ? newMark(key, stored) : NO_MARK) }
 }
+
+const NO_MARK: Mark = { who_salt: null, what_salt: null, mac: null }
 
 /** Returns a journal entry about a row. The row becomes the entry's resource, and its tenant the entry's tenant. */
 export function journalEntry<A extends Action>(

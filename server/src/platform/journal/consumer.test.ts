@@ -149,6 +149,9 @@ describe('a journal consumer', () => {
         user_agent: 'ua',
         request_id: '0192c0de-0000-4000-8000-000000000001',
         created_at: expect.stringMatching(/Z$/),
+        who_salt: null,
+        what_salt: null,
+        mac: null,
       },
     ])
   })

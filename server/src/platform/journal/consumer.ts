@@ -4,11 +4,12 @@
  *
  * Entries are ordered by (transaction id, entry id). A transaction receives its id with its first write but may commit
  * much later. Consumers therefore read only entries below the oldest running transaction, because no older entry can
- * appear there later. Consumers do not get accesses (decision 0021).
+ * appear there later. Consumers do not get accesses (decision 0021), unless they ask for them.
  */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Scopes, TenantTx } from '../db/index.ts'
-import type { JournalConsumersTable, JournalTable } from './journal.table.ts'
+import type { Action } from './actions.ts'
+import type { JournalTable } from './journal.table.ts'
 
 /** A journal entry as consumers receive it. */
 export type JournalEntry = {
@@ -28,6 +29,8 @@ export interface ConsumerOptions<C extends Column = Column> {
   batch?: number
   /** The columns that the consumer needs in addition to the id. The default is all columns. */
   columns?: readonly C[]
+  /** Whether the consumer also reads accesses. Accesses send no notification, so the consumer finds them by polling. */
+  includesAccesses?: boolean
   /**
    * Handles a batch. If it throws, the batch is retried. If it returns false, the entries were irrelevant, and the
    * follower waits longer to read more of them together.
@@ -51,6 +54,9 @@ const EVERY_COLUMN = Object.keys({
   user_agent: true,
   request_id: true,
   created_at: true,
+  who_salt: true,
+  what_salt: true,
+  mac: true,
 } satisfies Record<Column, true>) as Column[]
 const NO_HORIZON = '0'
 
@@ -66,21 +72,42 @@ export async function consume<C extends Column = Column>(
   db: Scopes,
   options: ConsumerOptions<C>,
 ): Promise<number | null> {
-  return (await peek(db, options.name)) === 'readable' ? readBatch(db, options) : 0
+  return (await peek(db, options)) === 'readable' ? readBatch(db, options) : 0
 }
 
+/** A place in the order of the journal: after the entry with this transaction and id. */
+export interface Position {
+  xid: string
+  id: number
+}
+
+export type Reader = Pick<ConsumerOptions, 'name' | 'includesAccesses'>
+
 /**
- * Checks for entries in one round trip, without locks or writes. @param horizon see `findHorizon` @throws Error if the
- * position is from another database cluster, which only a restart can correct
+ * Checks for entries in one round trip, without locks or writes.
+ * @param horizon see `findHorizon`
+ * @param after the position; by default the stored position of the consumer
+ * @throws Error if the position is from another database cluster, which only a restart can correct
  */
-export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promise<Backlog> {
+export function peek(
+  db: Scopes,
+  reader: Reader,
+  horizon = NO_HORIZON,
+  after?: Position,
+): Promise<Backlog> {
+  const position = after
+    ? sql`select ${after.xid}::xid8 as xid, ${after.id}::bigint as id`
+    : sql`select xid, id from journal_consumers where consumer = ${reader.name}`
+  const first = (isAccess: boolean) => sql`(
+    select xid, id from journal
+    where ${ofKind(isAccess)} and (xid, id) > (
+      coalesce((select xid from position), '0'), coalesce((select id from position), 0))
+    order by xid, id limit 1)`
   return db.acrossTenants(async (tx) => {
     const { rows } = await sql<{ readable: boolean | null; is_foreign: boolean | null }>`
-      with position as (select xid, id from journal_consumers where consumer = ${consumer})
+      with position as (${position})
       select
-        (select ${isSettled(horizon)} from journal
-         where not is_access and (xid, id) > (
-           coalesce((select xid from position), '0'), coalesce((select id from position), 0))
+        (select ${isSettled(horizon)} from (${merged(reader, first)}) as next
          order by xid, id limit 1) as readable,
         (select xid from position) >= pg_snapshot_xmax(pg_current_snapshot()) as is_foreign
       `.execute(tx.db)
@@ -93,6 +120,16 @@ export function peek(db: Scopes, consumer: string, horizon = NO_HORIZON): Promis
   }, 'read')
 }
 
+/** The SQL condition of one of the two partial indexes by position. */
+const ofKind = (isAccess: boolean) =>
+  isAccess ? sql<boolean>`is_access` : sql<boolean>`not is_access`
+
+/** Combines the entries of both indexes for a consumer that reads accesses, or returns the other entries alone. */
+const merged = (
+  { includesAccesses = false }: Reader,
+  select: (isAccess: boolean) => RawBuilder<unknown>,
+) => (includesAccesses ? sql`${select(false)} union all ${select(true)}` : select(false))
+
 /** Reads one batch without calling `peek` first. For callers that know that there are unread entries. */
 export function readBatch<C extends Column>(
   db: Scopes,
@@ -102,19 +139,7 @@ export function readBatch<C extends Column>(
   return db.acrossTenants(async (tx) => {
     const position = await lockPosition(tx, options.name)
     if (!position) return null
-    const beyond = tx.db
-      .selectFrom('journal')
-      .where(sql<boolean>`not is_access`)
-      .where(sql<boolean>`(xid, id) > (${position.xid}::xid8, ${position.id})`)
-      .where(isSettled(horizon))
-      .orderBy('xid')
-      .orderBy('id')
-      .limit(options.batch ?? BATCH)
-    const wanted = new Set<Column>(['xid', 'id', ...(options.columns ?? EVERY_COLUMN)])
-    const entries = await beyond
-      .select([...wanted])
-      .$castTo<JournalEntry>()
-      .execute()
+    const entries = await readAfter(tx, options, position, horizon)
     const last = entries.at(-1)
     if (!last) return 0
     await options.handle(tx, entries)
@@ -133,11 +158,38 @@ export function readBatch<C extends Column>(
   })
 }
 
-/** Locks the consumer's position until the transaction ends. Returns undefined if another process has locked it. */
-async function lockPosition(
+/** Reads the entries after a position, without locks. The caller knows from `peek` that the position is valid. */
+export async function readAfter(
   tx: TenantTx,
-  consumer: string,
-): Promise<Pick<JournalConsumersTable, 'xid' | 'id'> | undefined> {
+  options: Omit<ConsumerOptions, 'handle' | 'columns'> & { columns?: readonly Column[] },
+  after: Position,
+  horizon = NO_HORIZON,
+): Promise<JournalEntry[]> {
+  const wanted = new Set<Column>(['xid', 'id', ...(options.columns ?? EVERY_COLUMN)])
+  const columns = sql.join([...wanted].map((name) => sql.ref(name)))
+  const beyond = (isAccess: boolean) => sql`(
+    select ${columns} from journal
+    where ${ofKind(isAccess)} and (xid, id) > (${after.xid}::xid8, ${after.id})
+      and ${isSettled(horizon)}
+    order by xid, id limit ${options.batch ?? BATCH})`
+  const { rows } = await sql<JournalEntry>`
+    select ${columns} from (${merged(options, beyond)}) as entry
+    order by xid, id limit ${options.batch ?? BATCH}`.execute(tx.db)
+  return rows
+}
+
+/** Returns the entries with an action that the transaction itself has written. */
+export async function readOwn(tx: TenantTx, action: Action): Promise<JournalEntry[]> {
+  const columns = sql.join(EVERY_COLUMN.map((name) => sql.ref(name)))
+  const { rows } = await sql<JournalEntry>`
+    select ${columns} from journal
+    where xid = pg_current_xact_id() and not is_access and action = ${action}
+    order by id`.execute(tx.db)
+  return rows
+}
+
+/** Locks the consumer's position until the transaction ends. Returns undefined if another process has locked it. */
+async function lockPosition(tx: TenantTx, consumer: string): Promise<Position | undefined> {
   const position = await tx.db
     .selectFrom('journal_consumers')
     .select(['xid', 'id'])

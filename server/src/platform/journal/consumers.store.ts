@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { LOCKS, type TenantTx } from '../db/index.ts'
 
 export interface ConsumerPosition {
@@ -13,23 +13,37 @@ export interface ConsumerPosition {
   is_settled: boolean | null
 }
 
+/** A consumer, and whether it also reads entries that record an access (ADR 0021). */
+export interface KnownConsumer {
+  name: string
+  includesAccesses: boolean
+}
+
 /** Returns each consumer's position and next unread entry. @param horizon a transaction id; lower ones have ended */
 export async function findPositions(
   tx: TenantTx,
-  consumers: readonly string[],
+  consumers: readonly KnownConsumer[],
   horizon: string,
 ): Promise<ConsumerPosition[]> {
   const { rows } = await sql<ConsumerPosition>`
     select wanted.consumer, c.id as entry_id, c.updated_at as moved_at, c.failing_since,
       next.created_at as waiting_since, next.is_settled
-    from unnest(${consumers}::text[]) as wanted(consumer)
+    from unnest(${consumers.map(({ name }) => name)}::text[],
+        ${consumers.map(({ includesAccesses }) => includesAccesses)}::boolean[])
+        as wanted(consumer, includes_accesses)
       left join journal_consumers c using (consumer)
       left join lateral (
-        select created_at, xid < ${horizon}::xid8 as is_settled from journal
-        where not is_access and (xid, id) > (coalesce(c.xid, '0'), coalesce(c.id, 0))
+        select created_at, xid < ${horizon}::xid8 as is_settled
+        from (${nextOf(sql`not is_access`)} union all ${nextOf(sql`wanted.includes_accesses and is_access`)}) kinds
         order by xid, id limit 1) next on true`.execute(tx.db)
   return rows
 }
+
+/** Selects the next unread entry of one kind. Each kind has an index of its own by position. */
+const nextOf = (isOfKind: RawBuilder<unknown>) => sql`(
+  select xid, id, created_at from journal
+  where ${isOfKind} and (xid, id) > (coalesce(c.xid, '0'), coalesce(c.id, 0))
+  order by xid, id limit 1)`
 
 /** A database connection whose transaction has written or may have written. */
 export interface Writer {

@@ -11,8 +11,13 @@ const LATE_MS = 5 * MINUTE
 const RUNBOOK = 'journal-readers.md'
 
 export interface Readers {
-  /** Registers a consumer, which must run wherever background work runs. */
-  add(consumer: string): void
+  /**
+   * Registers a consumer, which must run wherever background work runs.
+   * @param options.includesAccesses true if it also reads entries that record an access
+   */
+  add(consumer: string, options?: { includesAccesses?: boolean }): void
+  /** Returns the names of the consumers. */
+  names(): readonly string[]
   /** Returns the health of the consumers, as determined within the last minute. */
   check(): ReadersHealth
   readonly upkeep: Upkeep
@@ -31,12 +36,14 @@ interface ReadersDeps {
 }
 
 export function openReaders({ db, clock, waits }: ReadersDeps): Readers {
-  const consumers: string[] = []
+  const consumers: store.KnownConsumer[] = []
   let health: ReadersHealth = { state: 'ok' }
   const findPositions = async (tx: TenantTx) =>
     waits() ? [] : store.findPositions(tx, consumers, (await horizonOf(tx)).xid)
   return {
-    add: (consumer) => void consumers.push(consumer),
+    add: (name, { includesAccesses = false } = {}) =>
+      void consumers.push({ name, includesAccesses }),
+    names: () => consumers.map(({ name }) => name),
     check: () => health,
     upkeep: {
       what: 'journal reader health check',

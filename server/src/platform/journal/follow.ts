@@ -3,16 +3,9 @@ import { poller } from '../../lib/poller.ts'
 import { type Changes, logFailures, type Scopes } from '../db/index.ts'
 import type { Logger } from '../observe/log.ts'
 import { JOURNAL_TOPIC } from './append.ts'
-import {
-  BATCH,
-  type Backlog,
-  type ConsumerOptions,
-  type JournalEntry,
-  peek,
-  readBatch,
-} from './consumer.ts'
+import { backlogFinder } from './backlog.ts'
+import { BATCH, type ConsumerOptions, type JournalEntry, readBatch } from './consumer.ts'
 import { failureNotes } from './failures.ts'
-import { findHorizon } from './horizon.ts'
 
 export interface FollowOptions<C extends keyof JournalEntry = keyof JournalEntry>
   extends ConsumerOptions<C> {
@@ -34,8 +27,6 @@ export interface Follower {
 const APART_MS = 5
 /** Minimum gap after a batch of irrelevant entries, so that more of them are read together. */
 const GATHER_MS = 25
-/** How long entries must be blocked until the follower checks whether a transaction of another database blocks them. */
-const BLOCKED_MS = 1_000
 /** Minimum gap after a failure, even if new entries wake the follower. */
 const AFTER_FAILURE_MS = 1_000
 
@@ -47,11 +38,10 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
 ): Follower {
   const { pollMs = 1_000 } = options
   let eagerMs = APART_MS
-  let blockedSince: number | undefined
-  let horizon: string | undefined
   let isCaughtUp = false
   let isStopped = false
   let apartMs = APART_MS
+  const look = backlogFinder(db, options)
   const notes = failureNotes(db, options.name, log)
   const reading: ConsumerOptions<C> = {
     ...options,
@@ -60,25 +50,10 @@ export function follow<C extends keyof JournalEntry = keyof JournalEntry>(
     },
   }
 
-  /** Checks for entries. If they have been blocked for long, also reads past transactions of other databases. */
-  async function peekOn(): Promise<Backlog> {
-    const backlog = await peek(db, options.name, horizon)
-    if (backlog !== 'blocked') {
-      blockedSince = undefined
-      return backlog
-    }
-    blockedSince ??= db.clock.monotonic()
-    if (horizon === undefined && db.clock.monotonic() - blockedSince < BLOCKED_MS) return backlog
-    const { xid, isFurther } = await findHorizon(db)
-    // Keeps the horizon, because the same transaction would first block new entries again as long as it runs.
-    horizon = isFurther ? xid : undefined
-    return isFurther ? peek(db, options.name, horizon) : backlog
-  }
-
   /** Reads a batch if one is readable. Returns the milliseconds until the next poll. */
   async function step(): Promise<number> {
     isCaughtUp = false
-    const backlog = await peekOn()
+    const { backlog, horizon } = await look()
     isCaughtUp = backlog === 'nothing'
     if (isCaughtUp) return pollMs
     const count = backlog === 'readable' ? await readBatch(db, reading, horizon) : null

@@ -5,6 +5,7 @@ export {
   actorOf,
   append,
   appendAll,
+  appendOn,
   appendReturning,
   type EntryRow,
   enterActions,
@@ -18,11 +19,26 @@ export {
   SYSTEM,
 } from './append.ts'
 export { changesBetween, differing } from './changes-between.ts'
-export { type ConsumerOptions, consume, type JournalEntry } from './consumer.ts'
+export { type ConsumerOptions, consume, type JournalEntry, readOwn } from './consumer.ts'
 export { openReaders, type Readers } from './consumers.ts'
 export { type Follower, type FollowOptions, follow } from './follow.ts'
+export { forward, type NumberedEntry, type Receiver, ReceiverFault } from './forward.ts'
+export { type ForwardSince, type ForwardState, findForwardState } from './forwarders.store.ts'
 export { JOURNAL_TABLES } from './journal.table.ts'
 export { type LostWrites, openLostWrites } from './lost-writes.ts'
+export {
+  type Commitments,
+  commitmentsOf,
+  isMarkedBy,
+  MARK_COLUMNS,
+  type MarkedColumns,
+  newSalts,
+  SALT_BYTES,
+  type Salts,
+  type WhoFields,
+  whatCommitment,
+  whoCommitment,
+} from './marks.ts'
 export { partitionsUpkeep } from './partitions.ts'
 export { openReadJournal, type ReadEntry, type ReadJournal } from './read-journal.ts'
 export { openRefusals, type Refusals, writeVisibleRefusals } from './refusals.ts'

@@ -20,6 +20,21 @@ export interface JournalTable {
   user_agent: string | null
   request_id: string | null
   created_at: Generated<string>
+  /** The mark of the entry (see `marks.ts`). */
+  who_salt: Buffer | null
+  what_salt: Buffer | null
+  mac: Buffer | null
+}
+
+/** When this database began to write marks. A database without earlier entries has no row. */
+export interface JournalMarksTable {
+  since: string
+}
+
+/** The time up to which entries of a tenant, or of tenant 0 those without one, were removed. */
+export interface JournalPruningsTable {
+  tenant_id: number
+  until: string
 }
 
 /** A record that an entry about several records refers to. The entry is identified by its time and id. */
@@ -39,6 +54,11 @@ export interface JournalConsumersTable {
   /** When the consumer's current failures began, or null after a success. */
   failing_since: string | null
   error: string | null
+  /** The lease of a forwarder: its number, and its end. */
+  epoch: Generated<number>
+  leased_until: string | null
+  /** The number of entries that a forwarder has delivered up to its position. */
+  sequence: Generated<number>
 }
 
 /** The calls of one session that were refused for one operation and reason, and are not in the journal yet. */
@@ -77,6 +97,8 @@ export const JOURNAL_TABLES = {
   journal: 'kept',
   journal_consumers: 'kept',
   refusals: 'kept',
+  journal_marks: 'kept',
+  journal_prunings: 'kept',
   journal_resources: 'kept',
   journal_actions: 'rebuilt',
   lost_writes: 'never touched',
@@ -85,6 +107,8 @@ export const JOURNAL_TABLES = {
 declare module '../db/database.ts' {
   interface Database {
     journal: JournalTable
+    journal_marks: JournalMarksTable
+    journal_prunings: JournalPruningsTable
     journal_actions: JournalActionsTable
     journal_resources: JournalResourcesTable
     lost_writes: LostWritesTable

@@ -17,7 +17,12 @@ export async function findMissing(
         and j.action = own.action and j.resource_type = own.resource_type
         and j.tenant_id is not distinct from own.tenant_id
         and j.resource_id is not distinct from own.resource_id
-    ) is null`.execute(tx.db)
+    ) is null
+    -- Entries past their retention were removed.
+    and not exists (select from journal_prunings removed
+      where removed.tenant_id = coalesce(own.tenant_id, 0) and own.created_at <= removed.until)`.execute(
+    tx.db,
+  )
   const missing = new Set(rows.map(({ position }) => Number(position)))
   return entries.filter((_, at) => missing.has(at + 1))
 }

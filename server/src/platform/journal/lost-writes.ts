@@ -6,6 +6,7 @@ import {
   inOwnTransaction,
   type RecentEntries,
   type RecentEntry,
+  type Scopes,
   type TenantTx,
   type VerifiedClient,
   withDeadline,
@@ -35,11 +36,12 @@ export interface LostWritesDeps {
   metrics: Pick<Metrics, 'registry'>
   log: Logger
   clock: Time
+  db: Pick<Scopes, 'entryKey'>
 }
 
 /** Makes the database listener check each new server for lost entries. */
 export function openLostWrites(deps: LostWritesDeps): LostWrites {
-  const { changes, recent, metrics, log } = deps
+  const { db, changes, recent, metrics, log } = deps
   const works: ((tx: TenantTx) => Promise<void>)[] = []
   const counter = new Counter({
     name: 'wardkeep_lost_writes_total',
@@ -54,12 +56,16 @@ export function openLostWrites(deps: LostWritesDeps): LostWrites {
     const entries = recent.acknowledgedElsewhere(server)
     if (entries.length === 0) return
     const found = Promise.withResolvers<void>()
-    const recording = inOwnTransaction(connection, deps, async (tx) => {
-      const missing = await store.findMissing(tx, entries)
-      found.resolve()
-      if (missing.length > 0) await record(tx, Object.values(server).join(' '), missing, works)
-      return missing
-    })
+    const recording = inOwnTransaction(
+      connection,
+      { ...deps, entryKey: db.entryKey },
+      async (tx) => {
+        const missing = await store.findMissing(tx, entries)
+        found.resolve()
+        if (missing.length > 0) await record(tx, Object.values(server).join(' '), missing, works)
+        return missing
+      },
+    )
     await withDeadline(Promise.race([found.promise, recording]), SEARCH_WITHIN_MS)
     const missing = await withDeadline(recording, RECORD_MS)
     recent.settle(server, entries, missing)

@@ -3,9 +3,17 @@ import { sql } from 'kysely'
 import { batcher } from '../../lib/batcher.ts'
 import { Problem } from '../../lib/problems.ts'
 import type { Caller } from '../access/index.ts'
-import { isPassing, type Scopes, statement } from '../db/index.ts'
+import { type EntryKey, isPassing, type Scopes, statement } from '../db/index.ts'
 import type { ACCESSES } from './actions.ts'
-import { actorOf, type EntryRow, rowOf } from './append.ts'
+import {
+  actorOf,
+  arraysOf,
+  type EntryArrays,
+  type EntryRow,
+  NAMES,
+  rowOf,
+  rowsFrom,
+} from './append.ts'
 
 /** Minimum gap between commits, so that concurrent entries share a commit. A single read never waits for the gap. */
 const GAP_MS = 2
@@ -38,7 +46,7 @@ export interface ReadJournal {
 export function openReadJournal(db: Scopes): ReadJournal {
   let waiting = 0
   const batches = batcher<EntryRow>(
-    (rows) => db.acrossTenants(async (tx) => tx.send(insertReads(columnsOf(rows)))),
+    (rows) => db.acrossTenants(async (tx) => tx.send(insertReads(arraysOf(rows)))),
     {
       clock: db.clock,
       maxItems: MAX_TOGETHER,
@@ -56,7 +64,7 @@ export function openReadJournal(db: Scopes): ReadJournal {
         })
       waiting += 1
       try {
-        await batches.add(readRow(entry))
+        await batches.add(readRow(db.entryKey, entry))
       } finally {
         waiting -= 1
       }
@@ -66,7 +74,10 @@ export function openReadJournal(db: Scopes): ReadJournal {
 }
 
 /** Returns the row of a read: a single record as the resource, several by id in the changes. */
-function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntry): EntryRow {
+function readRow(
+  key: EntryKey,
+  { caller, resource_ids, grant_id, changes, ...entry }: ReadEntry,
+): EntryRow {
   const [one, ...others] = resource_ids
   const isOne = one !== undefined && others.length === 0
   const shown = {
@@ -74,40 +85,18 @@ function readRow({ caller, resource_ids, grant_id, changes, ...entry }: ReadEntr
     ...(isOne ? {} : { resource_ids }),
     ...(grant_id ? { grant_id } : {}),
   }
-  return rowOf(actorOf(caller), {
+  return rowOf(key, actorOf(caller), {
     ...entry,
     resource_id: isOne ? one : null,
     ...(Object.keys(shown).length > 0 ? { changes: shown } : {}),
   })
 }
 
-const TYPES = {
-  tenant_id: 'bigint',
-  user_id: 'bigint',
-  user_email: 'text',
-  action: 'text',
-  resource_type: 'text',
-  resource_id: 'text',
-  changes: 'jsonb',
-  ip: 'text',
-  user_agent: 'text',
-  request_id: 'uuid',
-} satisfies Record<keyof EntryRow, string>
-const COLUMNS = Object.keys(TYPES) as (keyof EntryRow)[]
-
-type Columns = { [K in keyof EntryRow]: EntryRow[K][] }
-
-const columnsOf = (rows: readonly EntryRow[]) =>
-  Object.fromEntries(COLUMNS.map((name) => [name, rows.map((row) => row[name])])) as Columns
-
 /** Inserts entries and their resources. Takes the resource ids from the stored changes, so that both tables agree. */
-const insertReads = statement<Columns>(
+const insertReads = statement<EntryArrays>(
   (value) => sql`
     with entries as (
-      insert into journal (is_access, ${sql.join(COLUMNS.map((name) => sql.ref(name)))})
-      select true, * from unnest(${sql.join(
-        COLUMNS.map((name) => sql`${value(name)}::${sql.raw(TYPES[name])}[]`),
-      )})
+      insert into journal (is_access, ${NAMES}) select true, ${NAMES} from ${rowsFrom(value)}
       returning tenant_id, resource_type, created_at, id, changes)
     insert into journal_resources (tenant_id, resource_type, resource_id, created_at, entry_id)
     select distinct tenant_id, resource_type, record::bigint, created_at, id
