@@ -14,6 +14,12 @@ export interface TargetPolicy {
   allowLoopback?: boolean
 }
 
+/** The policy for servers that the operator configures, which may be anywhere. */
+export const ANYWHERE: TargetPolicy = {
+  allowHttp: true,
+  allowedNetworks: parseNetworks('0.0.0.0/0, ::/0'),
+}
+
 /** Returns true for a loopback address that the policy allows. */
 export const isAllowedLoopback = (text: string, { allowLoopback = false }: TargetPolicy): boolean =>
   allowLoopback && parseAddress(text)?.range() === 'loopback'

@@ -26,6 +26,19 @@ export interface DialOptions {
   resolver: Resolver
   /** A certificate authority (PEM) to trust in addition to those of the system. */
   ca?: string | undefined
+  /** The authorities and the client certificate for one server that the operator has configured. */
+  identity?: TlsIdentity | undefined
+  /** The application protocol to negotiate (RFC 7301). The default is HTTP/1.1, and null negotiates none. */
+  protocol?: 'http/1.1' | null
+}
+
+/** TLS settings for one server, all in PEM. */
+export interface TlsIdentity {
+  /** The only certificate authorities to trust. By default those of the system are trusted. */
+  ca?: string | undefined
+  /** The certificate with which this service authenticates itself, and its private key. */
+  cert?: string | undefined
+  key?: string | undefined
 }
 
 /**
@@ -34,8 +47,9 @@ export interface DialOptions {
  */
 export type Dial = (url: URL, context: ExchangeContext) => Promise<Socket>
 
-export function dialler({ policy, resolver, ca }: DialOptions): Dial {
-  const tls = tlsOptions(ca)
+export function dialler(options: DialOptions): Dial {
+  const { policy, resolver } = options
+  const tls = tlsOptions(options)
   return async (url, context) => {
     context.signal.throwIfAborted()
     const addresses =
@@ -88,13 +102,14 @@ function targetOf(url: URL, addresses: readonly string[]) {
   }
 }
 
-function tlsOptions(ca: string | undefined) {
+function tlsOptions({ ca, identity, protocol = 'http/1.1' }: DialOptions) {
   let secureContext: ReturnType<typeof createSecureContext> | undefined
   return (host: string) => {
     // All connections share the context, because creating a context costs as much as a handshake.
     secureContext ??= createSecureContext({
       minVersion: 'TLSv1.2',
       ...(ca ? { ca: [...getCACertificates('default'), ca] } : {}),
+      ...identity,
     })
     return {
       secureContext,
@@ -103,7 +118,7 @@ function tlsOptions(ca: string | undefined) {
       servername: isIP(host) ? '' : host,
       // Sets this explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable the check.
       rejectUnauthorized: true,
-      ALPNProtocols: ['http/1.1'],
+      ...(protocol ? { ALPNProtocols: [protocol] } : {}),
     }
   }
 }

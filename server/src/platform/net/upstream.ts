@@ -3,21 +3,15 @@
  * even on the internal network and without TLS. Requests carry the operator's credentials, so they stay below the
  * configured URL and never follow redirects.
  */
-import type { TargetPolicy } from './addresses.ts'
+import { ANYWHERE } from './addresses.ts'
 import { dialler } from './dial.ts'
 import { DialError } from './dial-error.ts'
 import { type Exchange, type ExchangeRequest, openExchanges, type Transfer } from './exchanges.ts'
-import { parseNetworks } from './networks.ts'
 import { type Resolver, systemResolver } from './resolver.ts'
 import { checkUrl } from './targets.ts'
 
 /** Maximum size of a response in bytes. This is far more than a page of a hundred records needs. */
 const MAX_ANSWER = 1024 * 1024
-
-const ANYWHERE: TargetPolicy = {
-  allowHttp: true,
-  allowedNetworks: parseNetworks('0.0.0.0/0, ::/0'),
-}
 
 export interface UpstreamRequest
   extends Pick<ExchangeRequest, 'headers' | 'deadlineMs' | 'signal'> {

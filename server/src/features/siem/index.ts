@@ -1,0 +1,1 @@
+export { openSiem } from './siem.ts'
