@@ -158,74 +158,46 @@ describe('the list of what needs attention', () => {
 })
 
 describe('the counts of the overview', () => {
-  it('include sign-ins, refused calls and changes per hour', async () => {
-    const before = await overview(south.people.admin)
-    const login = (password: string) =>
-      service.call('POST', '/api/auth/login', {
-        body: { email: south.people.nurse.email, password, subdomain: south.subdomain },
+  it('include the latest changes of the clinic with names, without reads and sign-ins', async () => {
+    const { admin, nurse, doctor } = south.people
+    for (const full_name of ['Renamed', 'Renamed again'])
+      await service.call('PUT', `/api/admin/users/${nurse.id}`, {
+        token: admin.token,
+        body: { full_name },
       })
-    await login(PASSWORD)
-    await login('wrong-Horse-9')
-    await service.database.sql(
-      `insert into journal (tenant_id, action, resource_type, created_at)
-       values ($1, 'auth.login', 'session', $2), ($1, 'auth.login', 'session', $3)`,
-      [south.id, before.since, new Date(Date.parse(before.since) - 1).toISOString()],
-    )
-    const { activity } = (await overview(south.people.admin)).counts
-    const past = before.counts.activity
-    expect(activity.sign_ins).toBe(past.sign_ins + 2)
-    expect(activity.refused_sign_ins).toBe(past.refused_sign_ins + 1)
-    expect(activity.hourly.sign_ins).toHaveLength(24)
-    expect(activity.hourly.sign_ins[0]).toBe(past.hourly.sign_ins[0] + 1)
-    expect(activity.is_estimate).toBe(false)
-    const change = { full_name: 'Renamed' }
-    await service.call('PUT', `/api/admin/users/${south.people.nurse.id}`, {
-      token: south.people.admin.token,
-      body: change,
+    await service.call('GET', '/api/patients', { token: doctor.token })
+    await service.call('POST', '/api/auth/login', {
+      body: { email: nurse.email, password: PASSWORD, subdomain: south.subdomain },
     })
-    const later = (await overview(south.people.admin)).counts.activity
-    expect(later.changes).toBe(activity.changes + 1)
+    const latest = async (person: Person, tenantId?: number) =>
+      (await overview(person, tenantId)).counts.latest_changes.items
+    const [first, second, ...others] = await latest(admin)
+    for (const change of [first, second])
+      expect(change).toMatchObject({
+        action: 'user.updated',
+        tenant_id: south.id,
+        user_id: admin.id,
+        resource_id: String(nurse.id),
+        resource_name: 'Renamed again',
+      })
+    expect(first.id).toBeGreaterThan(second.id)
+    expect(others.length).toBeLessThanOrEqual(3)
+    expect((await latest(root, south.id))[0]).toMatchObject({ id: first.id })
+    for (const { tenant_id } of await latest(north.people.admin)) expect(tenant_id).toBe(north.id)
   })
 
-  it('are estimated for an hour with very many entries', async () => {
-    const { since } = await overview(south.people.admin)
-    await service.database.sql(
-      `insert into journal (tenant_id, action, resource_type, created_at)
-       select $1, 'auth.login', 'session', $2::timestamptz + interval '3 hours' + n * interval '1 second'
-       from generate_series(0, 3599) n`,
-      [south.id, since],
-    )
-    const { activity } = (await overview(south.people.admin)).counts
-    expect(activity.is_estimate).toBe(true)
-    expect(activity.hourly.sign_ins[3]).toBeGreaterThan(3_500)
-    expect(activity.hourly.sign_ins[3]).toBeLessThan(3_700)
-  })
-
-  it('include deliveries, in the hour of their event', async () => {
-    const { since } = await overview(south.people.admin)
+  it('include waiting deliveries', async () => {
     const id = await addWebhook(south, { failingFor: null })
     await service.database.sql(
-      "select ensure_webhook_partitions(($1::timestamptz at time zone 'UTC')::date, ($1::timestamptz at time zone 'UTC')::date + 1)",
-      [since],
-    )
-    await service.database.sql(
-      `with event as (
-         insert into journal (tenant_id, action, resource_type, created_at)
-         select $1, 'user.updated', 'user', $2::timestamptz + interval '5 hours' + n * interval '1 minute'
-         from generate_series(0, 9) n order by n returning id, created_at)
-       insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, status, due_at)
-       select $1, $3, id, created_at, 'user.updated',
-         (array['delivered', 'delivered', 'failed', 'pending', 'delivered'])[1 + id % 5],
-         case when id % 5 = 3 then created_at end from event`,
-      [south.id, since, id],
+      `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, status, due_at)
+       select $1, $2, n, now(), 'user.updated', case when n <= 2 then 'pending' else 'failed' end,
+         case when n <= 2 then now() end
+       from generate_series(1, 5) n`,
+      [south.id, id],
     )
     const { counts } = await overview(south.people.admin)
     expect(counts.webhooks).toMatchObject({ active: 1, total: 1, waiting: 2 })
-    expect(counts.deliveries).toMatchObject({ delivered: 6, failed: 2, is_estimate: false })
-    const hour = counts.deliveries.hourly.delivered.findIndex((count: number) => count > 0)
-    expect(counts.deliveries.hourly.delivered[hour]).toBe(6)
-    expect((await overview(north.people.admin)).counts.deliveries.delivered).toBe(0)
-    expect((await overview(root)).counts.deliveries).toBeNull()
+    expect((await overview(root)).counts.webhooks).toBeNull()
   })
 
   it('include users, departments and patients of the clinic', async () => {

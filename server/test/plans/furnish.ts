@@ -139,12 +139,23 @@ const PAYMENT_NOTIFICATIONS = `
         case when n between 11 and 20 then 'failed' when n between 21 and 30 then 'received' else 'applied' end)
         as said (at, state)`
 
+/** Counts over time: a month with one tenant in each slot, and two months of the large tenant. */
+const STATS = `
+  insert into stats (tenant_id, series, slot, count)
+    select 1 + n % 50, series, timestamptz '2026-01-01Z' + n * interval '15 minutes', n
+    from generate_series(0, 30 * 96 - 1) n, unnest('{sign_ins,changes,patient_reads}'::text[]) series;
+  insert into stats (tenant_id, series, slot, step, count)
+    select ${LARGE_TENANT}, series, timestamptz '2026-02-01Z' + n * interval '15 minutes', step, n
+    from generate_series(0, 60 * 96 - 1) n, generate_series(0, 2) step,
+      unnest('{sign_ins,changes,deliveries_delivered}'::text[]) series`
+
 /** Adds all rows. Autovacuum is off, so the planner has no statistics until `vacuumAll` is called. */
 export async function furnish(database: TestDatabase): Promise<void> {
   await enterActions(scopesOf(database, 1))
   // The template may have been created in the previous month.
   await database.sql('select ensure_journal_partitions(2)')
   await database.sql(PEOPLE)
+  await database.sql(STATS)
   await database.sql(WEBHOOKS)
   await database.sql(`do $$ declare name regclass; begin
     for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace

@@ -5,6 +5,7 @@
 import { beforeAll, describe } from 'vitest'
 import { migratedDatabase } from '../support/database.ts'
 import { leftoverPlans, pagesOfSearch } from './deleted-tenant-deliveries.ts'
+import { deliveryPlans } from './deliveries.ts'
 import { connectionTo, type PlanDatabase } from './explain.ts'
 import { furnish, vacuumAll } from './furnish.ts'
 import { journalPlans } from './journal.ts'
@@ -12,6 +13,7 @@ import { listPlans, planOfSearch } from './lists.ts'
 import { notificationPlans } from './notifications.ts'
 import { overviewPlans } from './overview.ts'
 import { reEncryptionPlans } from './re-encryption.ts'
+import { statsPlans } from './stats.ts'
 
 let scene: PlanDatabase
 /** Measured before the planner had statistics. */
@@ -33,6 +35,8 @@ listPlans(at, () => searchBefore)
 journalPlans(at)
 notificationPlans(at)
 overviewPlans(at)
+statsPlans(at)
+deliveryPlans(at)
 leftoverPlans(at, () => pagesBefore)
 // Runs last, because it changes the patients and their tokens.
 describe('re-encryption', () => reEncryptionPlans(at))

@@ -1,0 +1,2 @@
+export { deliveryCounts } from './stats.store.ts'
+export { openStats } from './stats.ts'
