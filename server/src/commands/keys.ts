@@ -1,8 +1,4 @@
 /** The `wardkeep keys` commands. They write results to stdout and progress to stderr. */
-
-import { readConfig } from '../config/config.ts'
-import { type KeySource, keySource } from '../config/key-source.ts'
-import { systemTime } from '../lib/time.ts'
 import { eventTenantId, ROOT_SEALED, SEALED, verifySealed } from '../open-features.ts'
 import {
   discardSealed,
@@ -10,37 +6,12 @@ import {
   type RotatedRoot,
   rotateRoot,
 } from '../platform/crypto/index.ts'
-import { alone, openScopes, type Scopes } from '../platform/db/index.ts'
-import { openLog } from '../platform/observe/log.ts'
+import { withDatabase } from './database.ts'
 import { deleteSealed } from './lost-root.store.ts'
-import { migrateOrExplain, openExistingDatabase, requireSchema } from './start.ts'
-
-/** Works without opening a service, because a broken key would prevent its start. @param looks true for reads only */
-async function withKeys(
-  work: (db: Scopes, source: KeySource) => Promise<void>,
-  isReadOnly = false,
-): Promise<void> {
-  const config = readConfig()
-  const log = openLog('warn', 2)
-  const { address, stop } = await openExistingDatabase(config, log, isReadOnly)
-  try {
-    if (isReadOnly) await requireSchema(address, config)
-    else await migrateOrExplain(address, config, log)
-    const source = keySource(config, log)
-    const db = openScopes(address, { size: 1, changes: alone, log, clock: systemTime })
-    try {
-      await work(db, source)
-    } finally {
-      await db.close()
-    }
-  } finally {
-    await stop()
-  }
-}
 
 /** Rotates the root key. No other process may use the database, because each caches the current key in memory. */
 export function rotateRootKey(): Promise<void> {
-  return withKeys(async (db, source) => {
+  return withDatabase(async ({ db, source }) => {
     const { next } = source
     const rotation = { source, next, sealed: ROOT_SEALED, eventTenantId, onProgress }
     const rotated = await rotateRoot(db, rotation)
@@ -50,7 +21,7 @@ export function rotateRootKey(): Promise<void> {
 
 /** Deletes all encrypted data. No other process may use the database. @throws StartupError if not confirmed */
 export async function abandon(confirmed: string | undefined): Promise<void> {
-  await withKeys((db, source) =>
+  await withDatabase(({ db, source }) =>
     discardSealed(db, { source, confirmed, discard: deleteSealed, eventTenantId }),
   )
   process.stdout.write('Deleted. Start the service with a new root key.\n')
@@ -66,7 +37,7 @@ const onProgress = (line: string) => void process.stderr.write(`${line}\n`)
 
 /** Verifies that all encrypted values can be decrypted. Only reads, so a service may be running. */
 export function verifyKeys(): Promise<void> {
-  return withKeys(async (db, source) => {
+  return withDatabase(async ({ db, source }) => {
     const deps = { db, sealer: await openRootSealer(db, source), sealed: SEALED }
     for await (const found of verifySealed({ ...deps, rootSealed: ROOT_SEALED }, onRows)) {
       const { table, rows, values, failed, unreadable } = found

@@ -12,6 +12,15 @@ export function openProgram(): Command {
     program.command('self-healing').description('faults that the service detects and repairs'),
   )
   addKeysCommands(program.command('keys').description('encryption keys'))
+  addAuditCommands(
+    program.command('audit').description('the audit log, and proof that it is whole'),
+  )
+  program
+    .command('stats')
+    .description('the counts that charts show')
+    .command('rebuild')
+    .description('count the journal again; the service may be running')
+    .action(async () => (await import('./stats.ts')).rebuildStats())
   return program
 }
 
@@ -125,3 +134,53 @@ function addKeysCommands(keys: Command): void {
     .description('decrypt everything that is encrypted, and list what fails')
     .action(async () => (await import('./keys.ts')).verifyKeys())
 }
+
+function addAuditCommands(audit: Command): void {
+  // Exit status 1 means that the log was altered, so a wrong option must not end with it.
+  const command = (name: string) =>
+    audit
+      .command(name)
+      .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : NOT_CHECKED))
+  command('key')
+    .description(
+      'print the key that verifies the signed heads of the audit logs, and former keys that still sign',
+    )
+    .action(async () => (await import('./audit.ts')).printAuditKey())
+  command('rotate-key')
+    .description(
+      'replace the key that signs the heads of the audit logs; the former key signs along for 30 days',
+    )
+    .action(async () => (await import('./audit.ts')).rotateAuditKey())
+  command('export')
+    .description('export audit logs for verification elsewhere')
+    .requiredOption(
+      '--out <path>',
+      'a new file that ends with .jsonl, or a new folder for a static log',
+    )
+    .option('--tenant <id>', 'export the log of this tenant only; 0 for entries without a tenant')
+    .option('--from <date>', 'export entries from this date or time on; file only')
+    .option('--to <date>', 'export entries up to and including this date or time; file only')
+    .action(async (options) => (await import('./audit.ts')).exportAudit(options))
+  command('erase')
+    .description(
+      'erase the e-mail address, IP address, user agent, request id and changes of entries, which cannot be undone; proofs stay valid',
+    )
+    .requiredOption('--tenant <id>', 'the tenant; 0 for entries without a tenant')
+    .option('--user <id>', 'erase every entry by this user, about this user, or with their address')
+    .option('--entry <id>', 'erase one entry')
+    .requiredOption('--reason <text>', 'the reason, which the order in the log states')
+    .action(async (options) => (await import('./audit.ts')).eraseAudit(options))
+  command('verify [file-or-folder]')
+    .description(
+      'verify an export without a database, or the logs in the database; exits with 1 if a log was altered, with 2 if it could not be checked',
+    )
+    .option('--head <file>', 'a signed head that was kept; repeat for several', collect, [])
+    .option('--key <vkey>', 'a key that was kept; repeat for several', collect, [])
+    .option('--json', 'print JSON')
+    .action(async (path, options) => (await import('./verify-audit.ts')).verifyAudit(path, options))
+}
+
+/** The exit status of `wardkeep audit` if something could not be checked. */
+const NOT_CHECKED = 2
+
+const collect = (value: string, values: readonly string[]): string[] => [...values, value]

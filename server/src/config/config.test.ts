@@ -26,7 +26,6 @@ describe('an empty environment', () => {
       HOST: '127.0.0.1',
       NODE_ENV: 'development',
       DATABASE_URL: undefined,
-      DATABASE_READ_URL: undefined,
       DATABASE_WAIT_SECONDS: 60,
       DATABASE_POOL_SIZE: 10,
       ENCRYPTION_KEY: undefined,
@@ -67,7 +66,6 @@ describe('an empty environment', () => {
       PAYGATE_ALLOWED_NETWORKS: undefined,
       PAYGATE_RECONCILE_MINUTES: 60,
       BACKUP_DIR: undefined,
-      BACKUP_S3_URL: undefined,
       BACKUP_S3_LOCK_DAYS: undefined,
       AWS_ACCESS_KEY_ID: undefined,
       AWS_SECRET_ACCESS_KEY: undefined,
@@ -76,6 +74,9 @@ describe('an empty environment', () => {
       BACKUP_KEEP: 7,
       BACKUP_AGE_RECIPIENT: [],
       SELF_HEALING: 'auto',
+      SIEM_FORMAT: 'ocsf',
+      SIEM_SINCE: 'now',
+      AUDIT_WITNESSES: [],
       SELF_HEALING_SCAN: expect.objectContaining({ text: '*/5 * * * *' }),
       SIGNING_KEY_DAYS: 90,
       SMTP_URL: undefined,
@@ -386,9 +387,8 @@ describe('a variable with a name almost like a known one', () => {
   test('does not report unrelated variables', () => {
     const usual =
       'PATH HOME HOSTNAME USER SHELL PWD LANG TERM TMPDIR NODE_OPTIONS HTTP_PROXY NO_PROXY EDITOR'
-    expect(
-      misspeltVariables(Object.fromEntries(usual.split(' ').map((name) => [name, 'x']))),
-    ).toEqual([])
+    const env = Object.fromEntries(usual.split(' ').map((name) => [name, 'x']))
+    expect(misspeltVariables(env)).toEqual([])
   })
 })
 

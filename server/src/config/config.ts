@@ -1,6 +1,7 @@
 /** Reads the configuration. The tables of `docs/reference/configuration.md` are generated from the variables. */
 import { misspelt } from '../lib/spelling.ts'
 import { StartupError } from '../lib/startup-error.ts'
+import { AUDIT_VARIABLES } from './audit-variables.ts'
 import { BACKUP_VARIABLES } from './backup-variables.ts'
 import { DATABASE_VARIABLES } from './database-variables.ts'
 import { KEY_VARIABLES } from './key-variables.ts'
@@ -12,6 +13,7 @@ import { PATIENT_VARIABLES } from './patient-variables.ts'
 import { PAYMENT_VARIABLES } from './payment-variables.ts'
 import { SELF_HEALING_VARIABLES } from './self-healing-variables.ts'
 import { SERVICE_VARIABLES } from './service-variables.ts'
+import { SIEM_VARIABLES } from './siem-variables.ts'
 import { SIGN_IN_VARIABLES } from './sign-in-variables.ts'
 import { WEBHOOK_VARIABLES } from './webhook-variables.ts'
 
@@ -29,6 +31,8 @@ export const VARIABLE_GROUPS = {
   Messenger: MESSENGER_VARIABLES,
   Backups: BACKUP_VARIABLES,
   'Self-healing': SELF_HEALING_VARIABLES,
+  'SIEM export': SIEM_VARIABLES,
+  'Audit log': AUDIT_VARIABLES,
   Monitoring: MONITORING_VARIABLES,
 } as const
 
@@ -45,6 +49,8 @@ export const VARIABLES = {
   ...MESSENGER_VARIABLES,
   ...BACKUP_VARIABLES,
   ...SELF_HEALING_VARIABLES,
+  ...SIEM_VARIABLES,
+  ...AUDIT_VARIABLES,
   ...MONITORING_VARIABLES,
 }
 
@@ -52,7 +58,7 @@ type Variables = typeof VARIABLES
 
 export type Config = { readonly [K in keyof Variables]: ReturnType<Variables[K]['read']> }
 
-/** Reads and validates the whole configuration. @throws StartupError with one line for each invalid variable */
+/** Reads and validates the whole configuration. @throws StartupError with one line for each fault */
 export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const values: Record<string, unknown> = {}
   const faults: string[] = []
@@ -61,7 +67,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
       // Treats an empty variable as not set. Compose files and shells have no other way to express this.
       values[name] = read(env[name] === '' ? undefined : env[name], env)
     } catch (error) {
-      faults.push(`${name}: ${(error as Error).message}.`)
+      for (const line of (error as Error).message.split('\n')) faults.push(`${name}: ${line}.`)
     }
   }
   if (faults.length > 0) throw new StartupError(...faults)

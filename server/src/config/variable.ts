@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 export interface Variable<T> {
   meaning: string
   default: string
-  /** Reads the text, or undefined if the variable is not set. @throws Error that says what to write instead */
+  /** Reads the text, or undefined if it is not set. @throws Error that says what to write, with a line for each fault */
   read(text: string | undefined, env: NodeJS.ProcessEnv): T
 }
 

@@ -14,13 +14,5 @@ export const Hourly = (what: string) =>
     examples: [Array.from({ length: HOURS }, (_, hour) => (hour * 7) % 5)],
   })
 
-/** Adds up the counts of equal intervals within the 24 hours. Returns one count for each hour. */
-export function perHour(counts: readonly number[]): number[] {
-  const each = counts.length / HOURS
-  return Array.from({ length: HOURS }, (_, hour) =>
-    Math.round(counts.slice(hour * each, (hour + 1) * each).reduce((sum, count) => sum + count, 0)),
-  )
-}
-
 export const total = (series: readonly number[]): number =>
   series.reduce((sum, count) => sum + count, 0)

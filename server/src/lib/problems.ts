@@ -52,6 +52,18 @@ export const PROBLEMS = {
     409,
     'tenant_id: the platform tenant and your own tenant cannot be deleted or deactivated.',
   ],
+  entry_not_sealed: [
+    409,
+    'This entry is not sealed in the transparency log yet. Try again in a few seconds.',
+  ],
+  audit_log_altered: [
+    409,
+    'The transparency log does not match its last signed head or its entries, so nothing is signed. See the runbook audit-log-finding.md.',
+  ],
+  audit_epoch_ended: [
+    409,
+    'No signed head confirms this entry, because an older copy replaced the database after it was sealed. Export the log to verify it.',
+  ],
   reauth_required: [
     403,
     'Enter your password again before this action. Call POST /api/console/session/confirm.',
@@ -117,6 +129,7 @@ export const PROBLEMS = {
   restore_refused: [409, 'This backup cannot be restored here.'],
   backup_running: [409, 'Another backup is running. Wait until it ends.'],
   restore_running: [409, 'Another restore is running. Wait until it ends.'],
+  drill_running: [409, 'Another test restore is running. Wait until it ends.'],
   backup_in_use: [409, 'The backup is being created, read or restored. Wait until that ends.'],
   fix_not_proposed: [409, 'Only a proposed fix can be confirmed. Check the status of the fix.'],
   fix_busy: [409, 'The fix is already being applied. Wait until that ends.'],
