@@ -29,6 +29,7 @@ const SEEDED_BY = [
   '../server/schema.sql',
   'seed/people.ts',
   'seed/journal.ts',
+  'seed/counts.ts',
   'seed/payments.ts',
 ].map((file) => new URL(file, import.meta.url))
 

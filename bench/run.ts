@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { auditLog, auditProofs } from './scenarios/audit-log.ts'
 import { backups } from './scenarios/backups.ts'
 import { baselines } from './scenarios/baselines.ts'
 import { distantStandby } from './scenarios/distant-standby.ts'
@@ -24,6 +25,7 @@ import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
 import { starts } from './scenarios/starts.ts'
+import { stats } from './scenarios/stats.ts'
 import { users } from './scenarios/users.ts'
 import { webhooks } from './scenarios/webhooks.ts'
 import { webhooksBesideReads } from './scenarios/webhooks-beside-reads.ts'
@@ -38,6 +40,9 @@ const SCENARIOS: Record<string, Scenario> = {
   'sign-ins': signIns,
   refreshes,
   entries,
+  'audit-log': auditLog,
+  'audit-proofs': auditProofs,
+  stats,
   webhooks,
   payments,
   'payment-sizes': paymentSizes,

@@ -42,12 +42,17 @@ export function ownerOf(dataDir: string): ClientConfig {
   return { host: join(dataDir, 'run'), user: 'wardkeep_owner', database: 'wardkeep' }
 }
 
-export async function startService(dataDir: string, settings: Settings = {}): Promise<Service> {
+/** @param role `api` for a service without background work */
+export async function startService(
+  dataDir: string,
+  settings: Settings = {},
+  role: 'all' | 'api' = 'all',
+): Promise<Service> {
   const [port, metricsPort] = [await freePort(), await freePort()]
   const errors = `${dataDir}.stderr`
   const stderr = openSync(errors, 'w')
   const startedAt = performance.now()
-  const child = spawn(process.execPath, [MAIN, 'start'], {
+  const child = spawn(process.execPath, [MAIN, 'start', '--role', role], {
     stdio: ['ignore', 'ignore', stderr],
     env: {
       PATH: process.env.PATH,

@@ -7,7 +7,7 @@ import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { SUPERADMIN, signIn } from '../service.ts'
 import { CONNECTIONS } from './scenario.ts'
 
-export type As = 'auditor' | 'superadmin'
+export type As = 'admin' | 'auditor' | 'superadmin'
 
 /** The tenant of the auditors, which every size of database has. */
 export const TENANT = 3
@@ -41,8 +41,10 @@ export async function callersOf({ service: { url } }: Deployment, as: As): Promi
   if (as === 'superadmin') await makeSuperadmins(url)
   const callers: Headers[] = []
   for (let place = 1; place <= CALLERS; place += 1) {
-    const { access_token } = await (as === 'auditor'
-      ? signIn(url, emailOf(TENANT, place), PASSWORD, subdomainOf(TENANT))
+    // A tenant has one admin.
+    const user = as === 'admin' ? 0 : place
+    const { access_token } = await (as !== 'superadmin'
+      ? signIn(url, emailOf(TENANT, user), PASSWORD, subdomainOf(TENANT))
       : signIn(url, superadminOf(place), PASSWORD, 'platform'))
     callers.push({ authorization: `Bearer ${access_token}` })
   }

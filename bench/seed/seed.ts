@@ -2,6 +2,7 @@
 import { hash } from '@node-rs/argon2'
 import pg from 'pg'
 import { copyInto, withoutIndexes } from './copy.ts'
+import { seedCounts } from './counts.ts'
 import { ENTRY_COLUMNS, entryRows, makePastPartitions } from './journal.ts'
 import { seedPayments } from './payments.ts'
 import {
@@ -32,6 +33,8 @@ export async function seed(
       set maintenance_work_mem = '1GB'`)
     await seedPeople(client, size, say)
     await seedJournal(client, size, say)
+    say('counts over time')
+    await seedCounts(client)
     if (size.paymentsPerTenant) {
       await seedPayments(client, size, say)
       for (const table of ['payments', 'payment_notifications']) await moveSequence(client, table)

@@ -23,6 +23,7 @@ import {
 import {
   type Changes,
   type DatabaseAddress,
+  entryKey,
   invalidationsUpkeep,
   listWritesUpkeep,
   type Outage,
@@ -201,7 +202,7 @@ export async function openCore(deps: AppDeps, onClose: OnClose): Promise<Core> {
   onClose('the journal of reads', readJournal.stop)
   const readers = openReaders({ db, clock, waits: () => hold.since() !== null })
   const metrics = openMetrics(() => hold.since() !== null, log, clock)
-  const lostWrites = openLostWrites({ changes, recent, metrics, log, clock })
+  const lostWrites = openLostWrites({ changes, recent, metrics, log, clock, db })
   const openConnection = () => ownerClient(address)
   const ofDatabase = databaseFixes({ openConnection })
   return {
@@ -265,7 +266,8 @@ function openPools({ config, address, log, databaseNow }: AppDeps, clock: Time, 
   const silence = watchDatabaseSilence({ changes, clock, probe: () => db.withPatience().ping() })
   onClose('the silence monitor', silence.stop)
   const recent = recentEntries()
-  const options = { changes, silence, recent, log, clock, ...(databaseNow && { databaseNow }) }
+  const shared = { recent, entryKey: entryKey() }
+  const options = { changes, silence, ...shared, log, clock, ...(databaseNow && { databaseNow }) }
   const openPool = (size: number): Scopes => openScopes(address, { size, ...options })
   const db: Scopes = openPool(config.DATABASE_POOL_SIZE)
   onClose('the database', db.close)

@@ -1,6 +1,11 @@
 /** The list of features: what each needs to open, and what they encrypt, restore and repair together. */
 import { CORE_ROOT_SEALED, type Core } from './core.ts'
-import { openAudit } from './features/audit/index.ts'
+import {
+  auditCommands,
+  openAudit,
+  SEALED_AUDIT_KEYS,
+  verifyAuditLogs,
+} from './features/audit/index.ts'
 import {
   openAuth,
   requireSignedIn,
@@ -30,8 +35,15 @@ import { openPayments, PAYMENT_NOTIFICATIONS, showAmount } from './features/paym
 import { openPreferences } from './features/preferences/index.ts'
 import { openSelfHealing, SELF_HEALING_TABLES } from './features/self-healing/index.ts'
 import { DEMO, openSetup } from './features/setup/index.ts'
+import { openSiem } from './features/siem/index.ts'
+import { openStats } from './features/stats/index.ts'
 import { eventTenantId, openTenants, purgeDeletedTenants } from './features/tenants/index.ts'
-import { findUnfitHeads, isActiveDoctor, openUsers } from './features/users/index.ts'
+import {
+  findUnfitHeads,
+  isActiveDoctor,
+  listSuperadmins,
+  openUsers,
+} from './features/users/index.ts'
 import { openWebhooks, WEBHOOK_SECRETS } from './features/webhooks/index.ts'
 import type { RootSealed, SealedTable } from './platform/crypto/index.ts'
 import type { Conflicts } from './platform/db/index.ts'
@@ -44,7 +56,6 @@ const NOT_BUILT: Feature = {
   name: 'not built',
   capabilities: {
     fhir_enabled: false,
-    siem_export_enabled: false,
   },
 }
 
@@ -65,7 +76,9 @@ export async function openFeatures(core: Core, onClose: OnClose) {
     ),
     users: opened(openUsers(core, { ...auth, leaves: messenger.userLeaves, requireSignedIn })),
     preferences: opened(openPreferences(core)),
-    audit: opened(openAudit(core)),
+    audit: opened(openAudit(core, listSuperadmins)),
+    siem: opened(openSiem(core)),
+    stats: opened(openStats(core)),
     patients: opened(openPatients(core)),
     webhooks: opened(openWebhooks(core)),
     payments: opened(openPayments(core)),
@@ -88,22 +101,21 @@ export async function openFeatures(core: Core, onClose: OnClose) {
     ...list.map((feature) => feature.columns ?? {}),
   )
   const steps = list.flatMap(({ restoring }) => restoring ?? [])
-  const backups = opened(
-    await openBackups(core, {
-      tables,
-      columns,
-      steps,
-      sealed: SEALED,
-      rootSealed: ROOT_SEALED,
-      purgedRecords: PURGED_RECORDS,
-      conflicts: conflictsOf(list),
-    }),
-  )
+  const backedUp = {
+    tables,
+    columns,
+    steps,
+    sealed: SEALED,
+    rootSealed: ROOT_SEALED,
+    purgedRecords: PURGED_RECORDS,
+    conflicts: conflictsOf(list),
+  }
+  const backups = opened(await openBackups(core, backedUp, auth.sessions.identify))
   const mended: readonly Feature[] = [...list, encryption, backups]
   const fixes = [...core.fixes, ...mended.flatMap((feature) => feature.fixes ?? [])]
   const selfHealing = opened(await openSelfHealing(core, fixes))
   const health = opened(openHealth(core, [...mended, selfHealing, NOT_BUILT]))
-  const jobs = opened(openJobList(core, mended))
+  const jobs = opened(openJobList(core, [...mended, selfHealing]))
   const all = { ...features, encryption, backups, selfHealing, health, jobs }
   purgeDeletedTenants(core, Object.values(all))
   return { features: all, tables, columns, steps, fixes, outgoing: all.webhooks.outgoing }
@@ -124,12 +136,21 @@ const PURGED_RECORDS = [PURGED_PATIENTS]
 /** Every value that the root key encrypts. */
 export const ROOT_SEALED: readonly RootSealed[] = [
   ...CORE_ROOT_SEALED,
+  SEALED_AUDIT_KEYS,
   SEALED_SIGNING_KEYS,
   SEALED_CODES,
   SEALED_REPLIES,
 ]
 
-export { backupIdentity, eventTenantId, storeBy, verifyBackupFile, verifySealed }
+export {
+  auditCommands,
+  backupIdentity,
+  eventTenantId,
+  storeBy,
+  verifyAuditLogs,
+  verifyBackupFile,
+  verifySealed,
+}
 
 /** Restores a backup into an empty database, except for records that were purged after the backup. */
 export const restoreBackupFile = (

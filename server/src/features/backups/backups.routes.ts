@@ -1,5 +1,5 @@
 /** The HTTP operations under `/api/admin/backup`. */
-import { admins } from '../../platform/access/index.ts'
+import { admins, anyone } from '../../platform/access/index.ts'
 import { type AnyOperation, FileOf, operation } from '../../platform/http/index.ts'
 import {
   Backup,
@@ -7,16 +7,23 @@ import {
   BackupOrder,
   BackupPath,
   Backups,
+  DownloadOrder,
   DownloadQuery,
+  DownloadTicket,
   JobPath,
   RestoreOrder,
   StartedBackup,
+  TicketPath,
 } from './backups.schema.ts'
 import type { BackupsService as Service } from './backups.service.ts'
 
 const TAG = 'Backups'
 
 export function backupOperations(backups: Service): AnyOperation[] {
+  return [...orders(backups), ...files(backups)]
+}
+
+function orders(backups: Service): AnyOperation[] {
   return [
     operation({
       method: 'POST',
@@ -79,6 +86,27 @@ export function backupOperations(backups: Service): AnyOperation[] {
       handle: ({ caller, body }) => backups.restore(caller, body),
     }),
     operation({
+      method: 'POST',
+      path: '/api/admin/backup/drill/{backup_id}',
+      id: 'drillBackup',
+      summary: 'Test a backup',
+      description:
+        'Starts a test restore of a full backup into a temporary server, which proves that the backup can be restored and measures how long that takes. Changes no data. Returns a job whose progress can be polled.',
+      records: ['backup.verified', 'backup.failed'],
+      tag: TAG,
+      access: admins,
+      params: BackupPath,
+      success: [202, StartedBackup],
+      refusals: ['not_found', 'restore_refused', 'drill_running', 'busy'],
+      example: { answer: { type: 'full', status: 'running' } },
+      handle: ({ caller, path }) => backups.drill(caller, path.backup_id),
+    }),
+  ]
+}
+
+function files(backups: Service): AnyOperation[] {
+  return [
+    operation({
       method: 'GET',
       path: '/api/admin/backup/list',
       id: 'listBackups',
@@ -123,6 +151,39 @@ export function backupOperations(backups: Service): AnyOperation[] {
       handle: ({ caller, path, query }) => backups.download(caller, path.backup_id, query.type),
     }),
     operation({
+      method: 'POST',
+      path: '/api/admin/downloads',
+      id: 'createDownload',
+      summary: 'Create a download link',
+      description:
+        "Returns a link with which the caller's browser downloads the file itself, without an access token. The link must be opened within 60 seconds. It is valid for one download, while the caller's session lasts and from the caller's address. An interrupted download can continue with range requests, at most 20 times within 15 minutes of its start.",
+      tag: TAG,
+      access: admins,
+      isFinal: true,
+      body: DownloadOrder,
+      success: [201, DownloadTicket],
+      refusals: ['not_found', 'backup_store_away', 'backup_file_gone'],
+      example: {
+        body: { kind: 'backup', backup_id: 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11' },
+      },
+      handle: ({ caller, body }) => backups.tickets.create(caller, body),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/downloads/{ticket}',
+      id: 'download',
+      summary: 'Download a file by its link',
+      description:
+        'Streams the file of a download link. Needs no access token, because the link contains a secret. Supports range requests. A used link returns only ranges that start after the first byte.',
+      records: ['backup.downloaded'],
+      tag: TAG,
+      access: anyone,
+      params: TicketPath,
+      success: [200, FileOf('application/octet-stream', { ranges: true })],
+      refusals: ['not_found', 'backup_store_away', 'backup_file_gone'],
+      handle: ({ path, origin }) => backups.tickets.open(path.ticket, origin),
+    }),
+    operation({
       method: 'DELETE',
       path: '/api/admin/backup/{backup_id}',
       id: 'deleteBackup',
@@ -131,6 +192,7 @@ export function backupOperations(backups: Service): AnyOperation[] {
       records: ['backup.deleted'],
       tag: TAG,
       access: admins,
+      isFinal: true,
       params: BackupPath,
       success: [200, Backup],
       refusals: [

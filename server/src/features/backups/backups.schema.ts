@@ -66,6 +66,11 @@ const RestoreOutcome = Type.Object(
           table: Type.String({ examples: ['users'] }),
           id: Id,
           fields: Type.Array(Type.String({ examples: ['is_active'] })),
+          name: Type.Optional(
+            Nullable(Type.String({ examples: ['Dalia Levi'] }), {
+              description: 'The name of the record. Only in a preview.',
+            }),
+          ),
         }),
         { description: 'The first 1,000 records whose access was not restored.' },
       ),
@@ -124,6 +129,25 @@ export const StartedBackup = Type.Object(
   { $id: 'StartedBackup' },
 )
 
+export const DownloadOrder = Type.Object({
+  kind: OneOf(['backup'], { description: 'The kind of file.', examples: ['backup'] }),
+  backup_id: Type.String({ maxLength: 200 }),
+})
+export type DownloadOrder = Static<typeof DownloadOrder>
+
+export const DownloadTicket = Type.Object(
+  {
+    url: Type.String({
+      description:
+        'The path of the file on this service. It contains a secret. A browser opens it without an access token.',
+      examples: ['/api/admin/downloads/1.q2gQwHxjz3Ll0c1hJ8m4vXk9T5b7Yd6nRf0sUaEoPiM'],
+    }),
+    expires_at: Timestamp,
+  },
+  { $id: 'DownloadTicket' },
+)
+export type DownloadTicket = Static<typeof DownloadTicket>
+
 export const RestoreOrder = Type.Object({
   backup_id: Type.String({ maxLength: 200 }),
   type: Type.Optional(
@@ -148,6 +172,9 @@ export type RestoreOrder = Static<typeof RestoreOrder>
 /** Accepts any text, including paths. An id with an invalid format gets the same 404 response as an unknown backup. */
 export const BackupPath = Type.Object({
   backup_id: Type.String({ maxLength: 200, description: 'The id of the backup.' }),
+})
+export const TicketPath = Type.Object({
+  ticket: Type.String({ maxLength: 200, description: 'The secret of the download.' }),
 })
 export const JobPath = Type.Object({
   job_id: Type.String({ maxLength: 200, description: 'The id of the job.' }),

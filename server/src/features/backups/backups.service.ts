@@ -1,6 +1,7 @@
 /** Creates, restores, lists, downloads and deletes backups. Called by the API operations. */
 
 import { randomUUID } from 'node:crypto'
+import type { Clock } from '../../lib/clock.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import { type Admin, requireOwnTenant } from '../../platform/access/index.ts'
 import { forCaller, type Scopes, scopeOf, type TenantTx } from '../../platform/db/index.ts'
@@ -11,14 +12,18 @@ import { appendBackupEvent } from './backups.journal.ts'
 import type { Backup, BackupJob, BackupOrder, RestoreOrder } from './backups.schema.ts'
 import * as store from './backups.store.ts'
 import { deleteWithFile } from './delete-backup.ts'
+import { backupFiles, unlessAway } from './download/files.ts'
+import { downloadTickets, type IdentifySession } from './download/tickets.ts'
+import type { Drills } from './drill/drills.ts'
 import type { BackupType } from './file/format.ts'
-import { fileName } from './file/names.ts'
 import { queueRestore, requireCompleted } from './restore-in-place/order.ts'
-import { type ByteRange, NotStoredError, type Store, StoreError } from './stores/store.ts'
+import type { Store } from './stores/store.ts'
 import type { BackupReadLocks } from './work/reading.ts'
 
-const STORE_RETRY_SECONDS = 60
 const UUID = /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+const ONLY_FULL =
+  'Only full backups can be test-restored, because a backup of one tenant is not a complete database.'
 
 export interface BackupsDeps {
   db: Scopes
@@ -27,11 +32,16 @@ export interface BackupsDeps {
   /** Wakes the backup worker of this process. Does nothing if this process runs no worker. */
   wake(): void
   reading: BackupReadLocks
+  clock: Clock
+  drills: Drills
+  identify: IdentifySession
 }
 
 export type BackupsService = ReturnType<typeof backupsService>
 
-export function backupsService({ db, store: files, log, wake, reading }: BackupsDeps) {
+export function backupsService(deps: BackupsDeps) {
+  const { db, store: files, log, wake, reading, clock, drills, identify } = deps
+
   /** Looks up a row by id. Returns undefined if no row has this id, or if the id is not a UUID (for example a path). */
   async function known<T>(
     caller: Admin,
@@ -45,17 +55,7 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
     return orNotFound(await known(caller, id, store.findBackup), 'backup')
   }
 
-  /** Streams a backup's file. Checks first, under the read lock, that the file was not deleted or replaced. */
-  async function* read(caller: Admin, { backup_id, rewritten_at }: Backup, range?: ByteRange) {
-    await using _lock = await reading.lock(backup_id)
-    const stays = await find(caller, backup_id)
-    if (stays.rewritten_at !== rewritten_at) throw new Problem('backup_file_gone')
-    try {
-      yield* files.read(fileName(backup_id, rewritten_at), range)
-    } catch (error) {
-      unlessAway(error)
-    }
-  }
+  const downloads = backupFiles({ store: files, reading, find })
 
   return {
     /**
@@ -110,18 +110,29 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       const backup = await find(caller, id)
       if (type !== undefined && type !== backup.type)
         throw new Problem('not_found', { detail: `No backup of type ${type} has this id` })
-      requireCompleted(backup)
-      const name = fileName(id, backup.rewritten_at)
-      const size = await files.size(name).catch(unlessAway)
+      const file = await downloads.fileOf(caller, backup)
       await forCaller(db, caller, (tx) =>
         appendBackupEvent(tx, actorOf(caller), 'backup.downloaded', { ...backup, id }),
       )
-      return {
-        name,
-        whole: { size, etag: backup.sha256 ?? id },
-        open: (range?: ByteRange) => read(caller, backup, range),
-      }
+      return file
     },
+
+    /**
+     * Starts a test restore of a full backup.
+     * @throws Problem 404 for an unknown or incomplete backup, 409 for a backup of one tenant or while a test restore is running
+     */
+    async drill(caller: Admin, id: string) {
+      const backup = await find(caller, id)
+      requireCompleted(backup)
+      if (backup.type !== 'full') throw new Problem('restore_refused', { detail: ONLY_FULL })
+      const actor = actorOf(caller)
+      await forCaller(db, caller, async (tx) => requireSession(tx, actor))
+      const { rewritten_at } = backup
+      const job_id = await drills.start({ id, rewritten_at }, ordererOf(actor))
+      return { job_id, backup_id: id, type: backup.type, status: 'running' as const }
+    },
+
+    tickets: downloadTickets({ db, clock, find, files: downloads, identify }),
 
     /** Deletes a backup. @throws Problem 404 if it is unknown, 409 while it is used or locked by the store */
     async remove(caller: Admin, id: string): Promise<Backup> {
@@ -135,14 +146,6 @@ export function backupsService({ db, store: files, log, wake, reading }: Backups
       return backup
     },
   }
-}
-
-/** Throws the problem that corresponds to a store error. Throws every other error unchanged. */
-function unlessAway(error: unknown): never {
-  if (error instanceof NotStoredError) throw new Problem('backup_file_gone', { cause: error })
-  if (error instanceof StoreError)
-    throw new Problem('backup_store_away', { cause: error, retryAfter: STORE_RETRY_SECONDS })
-  throw error
 }
 
 /** Returns the type and the tenant of a new backup. @throws Problem 403 if the caller may not create it */

@@ -2,6 +2,7 @@ import type { Generated, JSONColumnType } from 'kysely'
 import type { JobUnit } from '../../platform/feature/job-source.ts'
 import type { RestoreRules } from '../../platform/feature/restore-rule.ts'
 import type { Actor } from '../../platform/journal/index.ts'
+import { DOWNLOAD_TICKET_TABLES } from './download/tickets.table.ts'
 import type { BackupType } from './file/format.ts'
 import type { RestoreResult } from './restore-in-place/outcome.ts'
 
@@ -74,6 +75,7 @@ export const BACKUP_TABLES = {
   backups: 'never touched',
   backup_jobs: 'never touched',
   purged_tenants: 'kept',
+  ...DOWNLOAD_TICKET_TABLES,
 } as const satisfies RestoreRules
 
 declare module '../../platform/db/database.ts' {

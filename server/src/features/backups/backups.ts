@@ -14,6 +14,8 @@ import { canFail } from '../../platform/observe/can-fail.ts'
 import { differingSafeguards } from '../../platform/schema/repairs/index.ts'
 import { backupOperations } from './backups.routes.ts'
 import { backupsService } from './backups.service.ts'
+import { type IdentifySession, ticketUpkeep } from './download/tickets.ts'
+import { openDrills } from './drill/drills.ts'
 import { schedulesDrills } from './drill/scheduled-drill.ts'
 import { clearThrownAway } from './drill/temporary-server.ts'
 import { verifyDatabase, verifySealedRows } from './drill/verify-sealed.ts'
@@ -67,6 +69,7 @@ export interface BackedUp {
 export async function openBackups(
   core: Core,
   { tables, columns, steps, sealed, rootSealed, purgedRecords, conflicts }: BackedUp,
+  identify: IdentifySession,
 ): Promise<Feature & { commands: BackupCommands }> {
   const { db, log, hold, ofRootKeys, openConnection, config } = core
   const backupKeys = await openBackupKeys(ofRootKeys, config.BACKUP_AGE_RECIPIENT)
@@ -75,12 +78,13 @@ export async function openBackups(
   const wake = () => worker?.wake()
   const locks = openBackupLocks(core)
   const reading = openReading(locks)
-  const service = backupsService({ db, store, log, wake, reading })
   schedulesBackups({ ...core, cron: config.BACKUP_SCHEDULE, wake })
   const dataDir = resolve(config.DATA_DIR)
   const verify = (address: DatabaseAddress) => verifyDatabase(address, core.sealer, sealed)
-  const drills = { db, log, dataDir, backupKeys, store, verify, reading }
-  schedulesDrills({ ...drills, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
+  const drilling = { db, log, dataDir, backupKeys, store, verify, reading }
+  const drills = openDrills(drilling)
+  const service = backupsService({ ...core, store, wake, reading, drills, identify })
+  schedulesDrills({ ...drilling, jobs: core.jobs, cron: config.BACKUP_DRILL_SCHEDULE })
   checksBackups({ ...core, store, backupKeys, reading })
   const keep = config.BACKUP_KEEP
   const onCreated = deletesOutdated({ ...core, store, keep, rootSealed })
@@ -114,10 +118,10 @@ export async function openBackups(
     operations: backupOperations(service),
     checks: { backups: watch.check },
     attention: backupsAttention(watch.freshness),
-    upkeep: [watch.upkeep],
+    upkeep: [watch.upkeep, ticketUpkeep(db)],
     jobs: [backupJobs(db), trackedJobs(db, ['drill'], 'bytes')],
     fixes: [missing({ ...core, store }), DAMAGED, orphans({ ...core, store, backupKeys })],
-    commands: backupCommands({ ...drills, startWorker: work }),
+    commands: backupCommands({ ...drilling, startWorker: work }),
     background() {
       void canFail(clearThrownAway(dataDir, log), 'cleanup after test restores', log)
       worker = work()
@@ -127,10 +131,14 @@ export async function openBackups(
         erasing = startErasing({ db, store, backupKeys, log, purgedRecords })
       })
       return {
-        idle: () => Promise.all([worker?.idle(), erasing?.idle()]),
+        idle: () => Promise.all([worker?.idle(), erasing?.idle(), drills.idle()]),
         stop: () => Promise.all([worker?.stop(), presence.stop(), erasing?.stop()]),
       }
     },
-    close: store.close,
+    stopping: drills.stop,
+    async close() {
+      await drills.idle()
+      await store.close()
+    },
   }
 }

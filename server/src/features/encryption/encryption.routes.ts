@@ -2,7 +2,7 @@
 import { superadmins } from '../../platform/access/index.ts'
 import { parseKey } from '../../platform/crypto/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { KeyOrder, Rotation, RotationStatus } from './encryption.schema.ts'
+import { EncryptionKeys, KeyOrder, Rotation, RotationStatus } from './encryption.schema.ts'
 import type { Encryption } from './encryption.service.ts'
 
 const tag = 'Encryption'
@@ -47,6 +47,18 @@ export function encryptionOperations(encryption: Encryption): AnyOperation[] {
       access: superadmins,
       success: [200, RotationStatus],
       handle: () => encryption.status(),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/admin/encryption/keys',
+      id: 'getEncryptionKeys',
+      summary: 'Describe the encryption keys',
+      description:
+        'Returns the age and the number of the keys, and how many records former keys still encrypt. Contains no key.',
+      tag,
+      access: superadmins,
+      success: [200, EncryptionKeys],
+      handle: () => encryption.keys(),
     }),
   ]
 }

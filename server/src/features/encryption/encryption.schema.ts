@@ -54,3 +54,49 @@ export const RotationStatus = Type.Object(
   { $id: 'RotationStatus' },
 )
 export type RotationStatus = Static<typeof RotationStatus>
+
+const Destroyed = {
+  destroyed: { ...Count, description: 'The number of destroyed keys.' },
+  last_destroyed_at: Nullable(Timestamp),
+}
+
+export const EncryptionKeys = Type.Object(
+  {
+    root_key: Type.Object(
+      {
+        fingerprint: Type.String({ examples: ['2c26b46b68ffc68f'] }),
+        created_at: Timestamp,
+        former: { ...Count, description: 'The number of former root keys that are still stored.' },
+      },
+      { description: 'The key of the configuration, which encrypts the key-encryption key.' },
+    ),
+    key_encryption_key: Type.Object(
+      {
+        key_id: { ...Count, examples: [2] },
+        created_at: Timestamp,
+        retired: { ...Count, description: 'The number of former keys that are still stored.' },
+        ...Destroyed,
+      },
+      { description: 'The key that encrypts the data keys.' },
+    ),
+    data_keys: Type.Object(
+      {
+        current: { ...Count, examples: [3], description: 'The number of keys that encrypt data.' },
+        oldest_created_at: Nullable(Timestamp, {
+          description: 'When the oldest key in use was created.',
+        }),
+        retired: { ...Count, description: 'The number of former keys that are still stored.' },
+        ...Destroyed,
+      },
+      { description: 'The keys that encrypt the fields. Every tenant has its own.' },
+    ),
+    records_on_old_keys: {
+      ...Count,
+      examples: [0],
+      description:
+        'The number of records that former data keys still encrypt, counted up to 10,000.',
+    },
+  },
+  { $id: 'EncryptionKeys' },
+)
+export type EncryptionKeys = Static<typeof EncryptionKeys>

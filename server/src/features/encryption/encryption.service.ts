@@ -5,7 +5,8 @@ import type { KeyRotation, SealedTable } from '../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import { type Actor, actorOf, append, ordererOf } from '../../platform/journal/index.ts'
 import { eventTenantId } from '../tenants/index.ts'
-import type { Rotation, RotationStatus } from './encryption.schema.ts'
+import type { EncryptionKeys, Rotation, RotationStatus } from './encryption.schema.ts'
+import { describeKeys } from './keys.store.ts'
 import { areLeft } from './re-encryption.store.ts'
 import * as store from './rotations.store.ts'
 
@@ -16,6 +17,8 @@ export interface Encryption {
    */
   rotate(caller: Caller, key: Buffer | undefined): Promise<Rotation>
   status(): Promise<RotationStatus>
+  /** Describes the keys, without their bytes. */
+  keys(): Promise<EncryptionKeys>
 }
 
 const IDLE: Rotation = {
@@ -73,6 +76,7 @@ export function encryptionService(deps: {
         const last = (await store.findLatest(tx)) ?? IDLE
         return { ...last, waits_for: last.status === 'running' ? await waitsFor(tx) : null }
       }, 'read'),
+    keys: () => db.acrossTenants((tx) => describeKeys(tx, sealed), 'read'),
   }
 }
 

@@ -88,11 +88,15 @@ export async function areLeft(tx: TenantTx, tables: readonly string[]): Promise<
   return rows[0]?.are ?? false
 }
 
-export async function countLeft(tx: TenantTx, table: string): Promise<number> {
+/** Counts the rows of a table that still use retired keys. @param limit stops counting at this number */
+export async function countLeft(tx: TenantTx, table: string, limit?: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from data_keys k
-    cross join lateral (select from ${ofKey(table)} offset 0) one
-    where k.retired_at is not null`.execute(tx.db)
+    select count(*) as count from (
+      select from data_keys k
+      cross join lateral (select from ${ofKey(table)} offset 0) one
+      where k.retired_at is not null ${limit === undefined ? sql`` : sql`limit ${limit}`}) few`.execute(
+    tx.db,
+  )
   return rows[0]?.count ?? 0
 }
 

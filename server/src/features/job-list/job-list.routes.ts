@@ -18,7 +18,7 @@ export function jobOperations(
       id: 'listJobs',
       summary: 'List jobs',
       description:
-        'Returns a page of long jobs, latest first: backups, restores, test restores, key rotations, replays and exports. An administrator sees the jobs of their tenant, a superadmin those of all tenants and of the installation. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.',
+        'Returns a page of long jobs, latest first: backups, restores, test restores, key rotations, replays, exports and scans for faults. An administrator sees the jobs of their tenant, a superadmin those of all tenants and of the installation. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.',
       query: JobQuery,
       list: true,
       etag: true,

@@ -7,11 +7,12 @@ import type { Caller, RequireSignedIn } from '../../platform/access/index.ts'
 import type { TenantTx } from '../../platform/db/index.ts'
 import type { Background, ComponentHealth, Feature } from '../../platform/feature/feature.ts'
 import { type Actor, actorOf } from '../../platform/journal/index.ts'
+import type { Tenure } from '../../platform/lease/index.ts'
 import { openUpstream } from '../../platform/net/index.ts'
 import { type BotApi, openBotApi } from './bot/api.ts'
 import { startBot } from './bot/bot.ts'
 import { HOOK_PATH, hookSecret, openHook } from './bot/hook.ts'
-import { keepLease, type Tenure } from './bot/lease.ts'
+import { keepBotLease } from './bot/lease.ts'
 import { updateTaker } from './bot/take-updates.ts'
 import { updateHandler } from './bot/updates.ts'
 import { watchBotHealth } from './health.ts'
@@ -110,7 +111,7 @@ export async function openMessenger(
       }
     }
     const follower = followNoticeEvents({ ...core, db: own })
-    const lease = keepLease({ ...core, db: own, worker: randomUUID(), begin })
+    const lease = keepBotLease({ ...core, db: own, worker: randomUUID(), begin })
     return {
       idle: () => follower.idle().then(lease.idle),
       stop: () => Promise.all([lease.stop(), follower.stop()]).finally(own.close),

@@ -90,7 +90,7 @@ export function watchInbox(deps: PaymentHealthDeps): PaymentHealth {
       if (stuck)
         return {
           state: 'degraded',
-          reason: `Payment notifications from ${stuck.provider} are ${stuck.state}.`,
+          reason: `Payment notifications from ${stuck.provider} ${stuck.state === 'failed' ? 'have failed' : 'are unverified'}.`,
           runbook: RUNBOOK,
         }
       const waits = counted.find(({ since }) => since !== null && since < late)

@@ -3,7 +3,7 @@ import { defineList, pageOf } from '../../lib/page.ts'
 import { described, Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { PROVIDERS, UNUSABLE_REASONS, type UnusableReason } from './payment-facts.ts'
 import { NOTIFICATION_STATES } from './payments.table.ts'
-import { PAYMENT_STATUSES } from './states.ts'
+import { PAYMENT_STATUSES, type PaymentStatus } from './states.ts'
 
 /** The response to every stored notice, whether applied or not, so that strangers learn nothing. */
 export const Received = Type.Object({ received: Type.Literal(true) }, { $id: 'Received' })
@@ -131,6 +131,51 @@ export const PaymentQuery = Type.Object({
 })
 export type PaymentQuery = Static<typeof PaymentQuery>
 
+export const PaymentStatsQuery = Type.Object({
+  tenant_id: Type.Optional(
+    described(Id, 'Only this tenant. For superadmins, who see all tenants by default.'),
+  ),
+  from_date: Type.Optional(DateOrTime),
+  to_date: Type.Optional(DateOrTime),
+})
+export type PaymentStatsQuery = Static<typeof PaymentStatsQuery>
+
+const Count = Type.Integer({ minimum: 0 })
+
+const ProviderFigures = Type.Object(
+  {
+    tenant_id: Id,
+    tenant_name: Type.String({ examples: ['North Clinic'] }),
+    provider: OneOf(PROVIDERS),
+    total: { ...Count, examples: [120] },
+    by_status: Type.Object(
+      Object.fromEntries(PAYMENT_STATUSES.map((status) => [status, Count])) as Record<
+        PaymentStatus,
+        typeof Count
+      >,
+    ),
+    last_at: described(Timestamp, 'When the latest of these payments was created.'),
+  },
+  { $id: 'ProviderFigures' },
+)
+
+export const PaymentStats = Type.Object(
+  {
+    from: described(Timestamp, 'The start of the period, 30 days ago by default.'),
+    max_per_tenant: Type.Integer({
+      examples: [1000],
+      description:
+        'The figures of a tenant cover at most this many of its latest payments in the period.',
+    }),
+    items: Type.Array(ProviderFigures, {
+      description:
+        'The payments of each tenant through each provider, without payments in test mode. Tenants with failed payments come first. At most 1,000.',
+    }),
+  },
+  { $id: 'PaymentStats' },
+)
+export type PaymentStats = Static<typeof PaymentStats>
+
 export const notificationList = defineList(
   'payment-notifications',
   { id: 'integer', received_at: 'time' },
@@ -138,6 +183,7 @@ export const notificationList = defineList(
 )
 
 export const NotificationQuery = Type.Object({
+  tenant_id: Type.Optional(described(Id, 'Only notifications of this tenant. For superadmins.')),
   provider: Type.Optional(OneOf(PROVIDERS, { description: 'Only this provider.' })),
   state: Type.Optional(
     OneOf(NOTIFICATION_STATES, { description: 'Only notifications of this state.' }),

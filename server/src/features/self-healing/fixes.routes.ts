@@ -1,11 +1,20 @@
 import { admins, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
-import { FixPage, FixPath, FixStats, FixView, Seeded, SeedQuery } from './fixes.schema.ts'
+import {
+  FixPage,
+  FixPath,
+  FixStats,
+  FixView,
+  ScanOrder,
+  Seeded,
+  SeedQuery,
+} from './fixes.schema.ts'
 import type { Fixes } from './fixes.service.ts'
+import type { RequestedScans } from './scan/scan-now.ts'
 
 const tag = 'Self-healing'
 
-export function fixOperations(fixes: Fixes): AnyOperation[] {
+export function fixOperations(fixes: Fixes, scans: RequestedScans): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -64,6 +73,18 @@ export function fixOperations(fixes: Fixes): AnyOperation[] {
       query: SeedQuery,
       success: [200, Seeded],
       handle: ({ caller, query }) => fixes.seed(caller, query.overwrite),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/self-healing/scan',
+      id: 'scanForFaults',
+      summary: 'Scan for faults',
+      description:
+        'Starts a scan for all faults as a job, and applies automatic repairs. If a requested scan is already running, returns its job. A scheduled scan that is running ends first.',
+      tag,
+      access: superadmins,
+      success: [202, ScanOrder],
+      handle: ({ caller }) => scans.start(caller),
     }),
     operation({
       method: 'GET',

@@ -92,6 +92,22 @@ export const Seeded = Type.Object(
 )
 export type Seeded = Static<typeof Seeded>
 
+export const ScanOrder = Type.Object(
+  {
+    job_id: Type.String({
+      examples: ['5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11'],
+      description: 'The job of the scan, for `GET /api/admin/jobs/{job_id}`.',
+    }),
+    started: Type.Boolean({
+      examples: [true],
+      description:
+        'False if a requested scan was already running. `job_id` is the job of that scan.',
+    }),
+  },
+  { $id: 'ScanOrder' },
+)
+export type ScanOrder = Static<typeof ScanOrder>
+
 const counts = <const Names extends readonly string[]>(names: Names) =>
   Type.Object(
     Object.fromEntries(names.map((name) => [name, Count])) as Record<Names[number], typeof Count>,

@@ -3,7 +3,7 @@ import type { Needs } from '../../core.ts'
 import { purgerOf } from '../../platform/db/index.ts'
 import type { Feature } from '../../platform/feature/feature.ts'
 import type { Fix } from '../../platform/feature/fix.ts'
-import { jobKind } from '../../platform/jobs/index.ts'
+import { jobKind, trackedJobs } from '../../platform/jobs/index.ts'
 import { canFail } from '../../platform/observe/can-fail.ts'
 import { fixOperations } from './fixes.routes.ts'
 import { type Fixes, fixesService } from './fixes.service.ts'
@@ -11,6 +11,7 @@ import { insertMissing } from './fixes.store.ts'
 import { watchFixes } from './health.ts'
 import { repairsAttention } from './overview.ts'
 import { runScan, type Scan, type ScanOptions } from './scan/scan.ts'
+import { requestedScans, SCAN_JOB } from './scan/scan-now.ts'
 
 type Core = Needs<
   'db' | 'clock' | 'log' | 'jobs' | 'metrics' | 'openConnection' | 'outage',
@@ -59,11 +60,15 @@ export async function openSelfHealing(
     if (!core.outage.isRecent()) await scanOnce({ signal, isPatient: true })
   })
   const service = fixesService(deps)
+  const requested = requestedScans({ ...deps, scan: scanOnce })
   return {
     name: 'self-healing',
-    operations: fixOperations(service),
+    operations: fixOperations(service, requested),
     checks: { self_healing: watch.check },
     attention: repairsAttention(watch.waiting),
+    jobs: [trackedJobs(db, [SCAN_JOB], 'checks')],
+    stopping: requested.stop,
+    close: requested.ended,
     upkeep: [watch.upkeep],
     async purgeRows(tx, tenantId, limit) {
       for (const purge of purgers) if (await purge(tx, tenantId, limit)) return true

@@ -1,5 +1,5 @@
-import type { PgConnection } from '../../platform/db/index.ts'
-import type { Actor } from '../../platform/journal/index.ts'
+import type { EntryKey, PgConnection } from '../../platform/db/index.ts'
+import { type Actor, appendOn, journalEntry } from '../../platform/journal/index.ts'
 
 /**
  * Returns the tenants that a restore deletes: those that are deleted in the backup but not in the current data. A full
@@ -23,15 +23,13 @@ export async function leavingTenants(
 export async function deleteTenants(
   client: PgConnection,
   tenants: readonly number[],
-  { user_id, user_email, origin }: Actor,
+  { actor, entryKey }: { actor: Actor; entryKey: EntryKey },
 ): Promise<void> {
-  const from = [origin?.ip ?? null, origin?.user_agent ?? null, origin?.request_id ?? null]
-  await client.query(
-    `with deleted as (
-       update tenants set deleted_at = now() where id = any($6) returning id)
-     insert into journal
-       (tenant_id, user_id, user_email, action, resource_type, resource_id, ip, user_agent, request_id)
-     select id, $1, $2, 'tenant.deleted', 'tenant', id, $3, $4, $5 from deleted`,
-    [user_id, user_email, ...from, tenants],
+  const { rows } = await client.query<{ id: string }>(
+    'update tenants set deleted_at = now() where id = any($1) returning id',
+    [tenants],
   )
+  const deleted = rows.map(({ id }) => ({ id: Number(id), tenant_id: Number(id) }))
+  const entries = deleted.map((tenant) => journalEntry('tenant.deleted', 'tenant', tenant))
+  await appendOn(client, entryKey, actor, entries)
 }

@@ -21,8 +21,16 @@ const withRegistration = `case when ${TODAYS_REGISTRATION}
   then (${withDemand}) - 'registration'
     || jsonb_strip_nulls(jsonb_build_object('registration', live.settings -> 'registration'))
   else ${withDemand} end`
-const mergedSettings = `case when ${HIDDEN_SINCE}
+const withListing = `case when ${HIDDEN_SINCE}
   then jsonb_set(${withRegistration}, '{listed}', 'false') else ${withRegistration} end`
+
+/** The setting `audit_retention_days`. A restore keeps the current one, because removed entries do not come back. */
+const retention = (row: string) => `${row}.settings -> 'audit_retention_days'`
+const TODAYS_RETENTION = `live.id is not null and ${retention('live')} is distinct from ${retention('stage')}`
+const mergedSettings = `case when ${TODAYS_RETENTION}
+  then (${withListing}) - 'audit_retention_days'
+    || jsonb_strip_nulls(jsonb_build_object('audit_retention_days', ${retention('live')}))
+  else ${withListing} end`
 
 /** Uses the backup's value of the column, unless the purge of the tenant has started. */
 const unlessPurged = (column: string, purged: string) =>
@@ -37,12 +45,14 @@ export const TENANT_COLUMNS = {
       purge_started_at: { merged: 'coalesce(live.purge_started_at, stage.purge_started_at)' },
       settings: { merged: mergedSettings },
     },
+    label: 'name',
     reported: {
       deleted: 'live.deleted_at is not null and stage.deleted_at is null',
       is_active: 'stage.is_active and not live.is_active',
       registration: TODAYS_REGISTRATION,
       listed: HIDDEN_SINCE,
       require_totp: TODAYS_DEMAND,
+      audit_retention_days: TODAYS_RETENTION,
     },
     spent: {
       is_active: unlessPurged('is_active', 'false'),

@@ -3,18 +3,21 @@ import Type from 'typebox'
 import { admins, anyone, auditors, superadmins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import {
+  ListedTenant,
   NewTenant,
   PublicTenant,
-  refuseMisspelt,
+  refuseSettings,
   Tenant,
   TenantChange,
   TenantPath,
+  TenantQuery,
 } from './tenants.schema.ts'
 import type { Tenants } from './tenants.service.ts'
 
 const tag = 'Tenants'
 
-export function tenantOperations(tenants: Tenants): AnyOperation[] {
+/** @param minRetentionDays the shortest retention of the audit log that a tenant can set, in days */
+export function tenantOperations(tenants: Tenants, minRetentionDays: number): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -22,13 +25,14 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       id: 'listTenants',
       summary: 'List tenants',
       description:
-        'Returns every tenant for a superadmin, and only their own tenant for other callers.',
-
+        'Returns the tenants by name: all for a superadmin, and only their own tenant for other callers. Without parameters, returns at most 1,000 tenants.',
       tag,
       access: auditors,
+      query: TenantQuery,
       list: true,
-      success: [200, Type.Array(Tenant)],
-      handle: ({ caller }) => tenants.list(caller),
+      countsTotal: true,
+      success: [200, Type.Array(ListedTenant)],
+      handle: ({ caller, query }) => tenants.list(caller, query),
     }),
     operation({
       method: 'POST',
@@ -41,7 +45,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       tag,
       access: superadmins,
       body: NewTenant,
-      refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
+      refine: ({ body }, refuse) => refuseSettings(body.settings, minRetentionDays, refuse),
       success: [201, Tenant],
       refusals: ['subdomain_taken'],
       example: {
@@ -78,7 +82,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       access: admins,
       params: TenantPath,
       body: TenantChange,
-      refine: ({ body }, refuse) => refuseMisspelt(body.settings, refuse),
+      refine: ({ body }, refuse) => refuseSettings(body.settings, minRetentionDays, refuse),
       success: [200, Tenant],
       refusals: ['not_found', 'superadmin_required', 'tenant_protected', 'last_superadmin'],
       example: { answer: { name: 'North Clinic Group' }, body: { name: 'North Clinic Group' } },
@@ -90,7 +94,7 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       id: 'deleteTenant',
       summary: 'Delete a tenant',
       description:
-        'Deletes the tenant and ends the sessions of its users. The operator can restore it until its data is purged.',
+        'Deletes the tenant and ends the sessions of its users. It can be restored until its data is purged.',
       records: ['tenant.deleted'],
       tag,
       access: superadmins,
@@ -99,6 +103,21 @@ export function tenantOperations(tenants: Tenants): AnyOperation[] {
       success: [204, null],
       refusals: ['not_found', 'tenant_protected', 'last_superadmin'],
       handle: ({ caller, path }) => tenants.delete(caller, path.tenant_id),
+    }),
+    operation({
+      method: 'POST',
+      path: '/api/admin/tenants/{tenant_id}/restore',
+      id: 'restoreTenant',
+      summary: 'Restore a deleted tenant',
+      description:
+        'Restores a deleted tenant whose data has not been purged. Its users can sign in again, and their earlier sessions stay ended.',
+      records: ['tenant.restored'],
+      tag,
+      access: superadmins,
+      params: TenantPath,
+      success: [200, Tenant],
+      refusals: ['not_found'],
+      handle: ({ caller, path }) => tenants.restore(path.tenant_id, caller),
     }),
     operation({
       method: 'GET',

@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox'
+import { SHORTEST_RETENTION_DAYS } from '../../config/audit-variables.ts'
 import { patterned } from '../../lib/patterns.ts'
 import type { Refuse } from '../../lib/problems.ts'
 import { ROLES } from '../../lib/roles.ts'
-import { FreeForm, Id, idOf, Name, Timestamp } from '../../lib/shapes.ts'
+import { FreeForm, Id, idOf, Name, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
 import { misspelt } from '../../lib/spelling.ts'
 
 export const Tenant = Type.Object(
@@ -17,6 +18,58 @@ export const Tenant = Type.Object(
   { $id: 'Tenant' },
 )
 export type Tenant = Static<typeof Tenant>
+
+/** A tenant in the list of tenants. */
+export const ListedTenant = Type.Object(
+  {
+    ...Tenant.properties,
+    users_count: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'Only if `counts` was sent. 10001 means more than 10,000.',
+        examples: [42],
+      }),
+    ),
+    deleted_at: Nullable(Timestamp, { examples: [null] }),
+    restorable_until: Nullable(Timestamp, {
+      description:
+        'When the data of a deleted tenant is purged. Null for other tenants, and once the purge has started.',
+      examples: [null],
+    }),
+  },
+  { $id: 'ListedTenant' },
+)
+export type ListedTenant = Static<typeof ListedTenant>
+
+/** The maximum number of users that the list counts exactly for each tenant. */
+export const MAX_COUNTED_USERS = 10_000
+
+/** The maximum length of lists of tenants that are returned without pagination. */
+export const MAX_LISTED = 1_000
+
+export const TenantQuery = Type.Object({
+  search: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description: 'Only tenants whose name or subdomain contains this text.',
+    }),
+  ),
+  status: Type.Optional(
+    OneOf(['active', 'inactive', 'deleted'], {
+      description:
+        'Only tenants with this status. Deleted tenants are listed only with `deleted`, and only for superadmins.',
+    }),
+  ),
+  counts: Type.Boolean({ default: false, description: 'Adds the number of users of each tenant.' }),
+  page: Type.Integer({ minimum: 1, default: 1, description: 'The number of the page.' }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: MAX_LISTED,
+    default: MAX_LISTED,
+    description: 'The number of tenants on a page.',
+  }),
+})
+export type TenantQuery = Static<typeof TenantQuery>
 
 /** Subdomains that no tenant can use, because the service or its hosts use them. */
 export const RESERVED_SUBDOMAINS: readonly string[] = ['www', 'api', 'admin', 'app', 'static']
@@ -51,16 +104,33 @@ const SETTINGS = {
       'Minutes of inactivity after which the console signs the user out. The default is 15.',
   },
   listed: { type: 'boolean', description: 'False removes the tenant from the public list.' },
+  audit_retention_days: {
+    type: ['integer', 'null'],
+    minimum: SHORTEST_RETENTION_DAYS,
+    maximum: 36_500,
+    description:
+      'Days after which entries of the audit log are archived and removed, longer than `WEBHOOK_RETENTION_DAYS`. Without a value, or with null, all entries are kept. In the settings of the platform, also for entries without a tenant and of purged tenants.',
+  },
 } as const
 
 /** A free-form object. Only the settings that the service itself uses have fixed types. */
 const Settings = Type.Unsafe<Record<string, unknown>>({ ...FreeForm, properties: SETTINGS })
 
-/** Rejects keys that look like misspelt settings, because a misspelt security setting would have no effect. */
-export function refuseMisspelt(
+/**
+ * Rejects keys that look like misspelt settings, because a misspelt security setting would have no effect, and a
+ * retention that is too short for replays of webhooks. @param minRetentionDays the shortest retention of the audit log
+ */
+export function refuseSettings(
   settings: Record<string, unknown> | undefined,
+  minRetentionDays: number,
   refuse: Refuse,
 ): void {
+  const days = settings?.audit_retention_days
+  if (typeof days === 'number' && days < minRetentionDays)
+    refuse(
+      ['body', 'settings', 'audit_retention_days'],
+      `must be at least ${minRetentionDays}, because webhook deliveries are kept almost as long`,
+    )
   for (const key of Object.keys(settings ?? {})) {
     const meant = misspelt(key, Object.keys(SETTINGS))
     if (meant) refuse(['body', 'settings', key], `unknown setting. Did you mean ${meant}?`)

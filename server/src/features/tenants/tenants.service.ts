@@ -1,7 +1,8 @@
 /** The business rules of tenants. Each command runs in one transaction and writes one journal entry. */
 
 import { recent } from '../../lib/brief-cache.ts'
-import { type Clock, SECOND } from '../../lib/clock.ts'
+import { type Clock, DAY, SECOND } from '../../lib/clock.ts'
+import { Counted } from '../../lib/counted.ts'
 import { orNotFound, Problem } from '../../lib/problems.ts'
 import type { Admin, Auditor, RequireSignedIn, Superadmin } from '../../platform/access/index.ts'
 import {
@@ -20,7 +21,14 @@ import {
   journalEntry,
   SYSTEM,
 } from '../../platform/journal/index.ts'
-import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
+import type {
+  ListedTenant,
+  NewTenant,
+  PublicTenant,
+  Tenant,
+  TenantChange,
+  TenantQuery,
+} from './tenants.schema.ts'
 import * as store from './tenants.store.ts'
 
 /** Ends a tenant's sessions within the transaction. Passed in by the auth feature, which imports this feature. */
@@ -31,14 +39,18 @@ export type EndTenantSessions = (
 ) => Promise<void>
 
 export interface Tenants {
-  list(caller: Auditor): Promise<Tenant[]>
+  list(caller: Auditor, query: TenantQuery): Promise<Counted<ListedTenant[]>>
   listPublic(): Promise<PublicTenant[]>
   get(caller: Auditor, id: number): Promise<Tenant>
   create(caller: Superadmin, tenant: NewTenant): Promise<Tenant>
   update(caller: Admin, id: number, change: TenantChange): Promise<Tenant>
   delete(caller: Superadmin, id: number): Promise<void>
-  /** Restores a deleted tenant. Called from the command line. @throws Problem 404 if no deleted tenant has this id */
-  restore(id: number): Promise<Tenant>
+  /**
+   * Restores a deleted tenant.
+   * @param caller undefined on the command line
+   * @throws Problem 404 if no deleted tenant has this id, or its purge has started
+   */
+  restore(id: number, caller?: Superadmin): Promise<Tenant>
 }
 
 export interface TenantsDeps {
@@ -47,13 +59,15 @@ export interface TenantsDeps {
   changes: Pick<Changes, 'subscribe'>
   endSessions: EndTenantSessions
   requireSignedIn: RequireSignedIn
+  /** The number of days after which the data of a deleted tenant is purged. */
+  purgeDays: number
 }
 
 /** How long the public list is cached. The list needs a cache, because anyone can request it. */
 const PUBLIC_FOR = 5 * SECOND
 
 export function tenantsService(deps: TenantsDeps): Tenants {
-  const { db, clock, changes, endSessions, requireSignedIn } = deps
+  const { db, clock, changes, endSessions, requireSignedIn, purgeDays } = deps
   const publicList = recent<PublicTenant[]>(clock, PUBLIC_FOR, 1)
   changes.subscribe((topic) => {
     if (topic === null || parseTopic(topic).kind === 'tenant') publicList.forget()
@@ -66,7 +80,17 @@ export function tenantsService(deps: TenantsDeps): Tenants {
   }
 
   return {
-    list: (caller) => forCaller(db, caller, store.listTenants, 'read'),
+    async list(caller, query) {
+      const listed = (tx: TenantTx) => store.listTenants(tx, query)
+      const { items, total } = await forCaller(db, caller, listed, 'read')
+      return new Counted(
+        items.map(({ isPurging, ...tenant }) => ({
+          ...tenant,
+          restorable_until: isPurging ? null : purgeTime(tenant.deleted_at, purgeDays),
+        })),
+        total,
+      )
+    },
 
     listPublic: () => publicList.get('', () => db.acrossTenants(store.listPublicTenants, 'read')),
 
@@ -130,17 +154,23 @@ export function tenantsService(deps: TenantsDeps): Tenants {
         await append(tx, actorOf(caller), tenantEntry('tenant.deleted', id))
       }),
 
-    restore: (id) =>
+    restore: (id, caller) =>
       db.acrossTenants(async (tx) => {
         const tenant = await store.unmarkDeleted(tx, id)
+        // The caller's session may have ended while the update waited for a lock.
+        if (caller) await requireSignedIn(tx, caller)
         if (!tenant)
           throw new Problem('not_found', { detail: `No deleted tenant has the id ${id}` })
         tx.invalidate(`tenant:${id}`)
-        await append(tx, SYSTEM, tenantEntry('tenant.restored', id))
+        await append(tx, caller ? actorOf(caller) : SYSTEM, tenantEntry('tenant.restored', id))
         return tenant
       }),
   }
 }
+
+/** Returns when a deleted tenant is purged; null for a tenant that is not deleted. */
+const purgeTime = (deletedAt: string | null, days: number): string | null =>
+  deletedAt === null ? null : new Date(Date.parse(deletedAt) + days * DAY).toISOString()
 
 const FIELDS = ['name', 'subdomain', 'settings', 'is_active'] as const
 

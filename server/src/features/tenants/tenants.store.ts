@@ -1,7 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
-import { nameKey } from '../../lib/fold.ts'
+import { foldName, nameKey } from '../../lib/fold.ts'
 import { lockUntilEnd, type TenantTx } from '../../platform/db/index.ts'
-import type { NewTenant, PublicTenant, Tenant, TenantChange } from './tenants.schema.ts'
+import {
+  type ListedTenant,
+  MAX_COUNTED_USERS,
+  MAX_LISTED,
+  type NewTenant,
+  type PublicTenant,
+  type Tenant,
+  type TenantChange,
+  type TenantQuery,
+} from './tenants.schema.ts'
 import './tenants.table.ts'
 
 const COLUMNS = ['id', 'name', 'subdomain', 'settings', 'is_active', 'created_at'] as const
@@ -14,11 +23,55 @@ function living(tx: TenantTx) {
   return tx.tenantId === null ? tenants : tenants.where('id', '=', tx.tenantId)
 }
 
-/** The maximum length of lists that are returned without pagination. */
-const MAX_LISTED = 1_000
+/** A tenant as the list shows it, before the time of the purge is known. */
+type TenantRow = Omit<ListedTenant, 'restorable_until'> & { isPurging: boolean }
 
-export async function listTenants(tx: TenantTx): Promise<Tenant[]> {
-  return byName(await living(tx).select(COLUMNS).orderBy('id').limit(MAX_LISTED).execute())
+/** Lists a page of tenants, by folded name. The settings, which can be large, are loaded only for the page. */
+export async function listTenants(
+  tx: TenantTx,
+  { search, status, counts, page, limit }: TenantQuery,
+): Promise<{ items: TenantRow[]; total: number }> {
+  const named = await withStatus(tx, status)
+    .select(['id', 'name', 'subdomain'])
+    .orderBy('id')
+    .execute()
+  const found = byName(named.filter(matcherOf(search)))
+  const ids = found.slice((page - 1) * limit, page * limit).map(({ id }) => id)
+  if (ids.length === 0) return { items: [], total: found.length }
+  const rows = await withStatus(tx, status)
+    .select([...COLUMNS, 'deleted_at', sql<boolean>`purge_started_at is not null`.as('isPurging')])
+    .$if(counts, (tenants) => tenants.select(USERS_COUNT))
+    .where('id', 'in', ids)
+    .execute()
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  return { items: ids.flatMap((id) => byId.get(id) ?? []), total: found.length }
+}
+
+/** Counts up to 10,001 users of each tenant, so that a page of large tenants takes milliseconds. */
+const USERS_COUNT = sql<number>`(select count(*) from (
+  select from users where users.tenant_id = tenants.id limit ${sql.lit(MAX_COUNTED_USERS + 1)}) few)`.as(
+  'users_count',
+)
+
+/** Selects the tenants with a status, which are all that are not deleted if it is undefined. */
+function withStatus(tx: TenantTx, status: TenantQuery['status']) {
+  if (status !== 'deleted')
+    return living(tx).$if(status !== undefined, (tenants) =>
+      tenants.where('is_active', '=', status === 'active'),
+    )
+  const deleted = tx.db.selectFrom('tenants').where('deleted_at', 'is not', null)
+  // A deleted tenant has no callers of its own, so only transactions across tenants can list it.
+  return tx.tenantId === null ? deleted : deleted.where(sql<boolean>`false`)
+}
+
+/** Returns a function that checks whether the name or the subdomain of a tenant contains a text. */
+function matcherOf(search = '') {
+  const folded = foldName(search)
+  const plain = search.toLowerCase()
+  return ({ name, subdomain }: { name: string; subdomain: string }) =>
+    (folded !== '' && foldName(name).includes(folded)) ||
+    name.toLowerCase().includes(plain) ||
+    subdomain.includes(plain)
 }
 
 /** Sorts tenants by folded name, then by name. Tenants with the same name keep their order, which is by id. */

@@ -17,6 +17,7 @@ export {
   isActiveDoctor,
   isEmailTaken,
   listAdmins,
+  listSuperadmins,
   markVerified,
   recordSignIn,
   type SigningIn,

@@ -35,6 +35,7 @@ export const USER_COLUMNS = {
       can_see_all_patients: { merged: 'stage.can_see_all_patients and live.can_see_all_patients' },
       role: { merged: `case when ${TODAYS_ROLE} then live.role else stage.role end` },
     },
+    label: 'full_name',
     reported: {
       is_active: 'stage.is_active and not live.is_active',
       role: `live.role <> stage.role and ${TODAYS_ROLE}`,

@@ -364,6 +364,16 @@ export function listAdmins(tx: TenantTx): Promise<{ email: string; full_name: st
     .execute()
 }
 
+/** Lists the active superadmins. Needs a transaction across tenants. */
+export function listSuperadmins(tx: TenantTx): Promise<{ email: string; full_name: string }[]> {
+  return visible(tx)
+    .select(['email', 'full_name'])
+    .where('role', '=', 'superadmin')
+    .where('is_active', '=', true)
+    .orderBy('id')
+    .execute()
+}
+
 export async function countUsers(tx: TenantTx): Promise<number> {
   const { count } = await visible(tx)
     .select((eb) => eb.fn.countAll<number>().as('count'))

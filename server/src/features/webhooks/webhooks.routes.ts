@@ -1,15 +1,18 @@
 /** The operations under `/api/webhooks`, always on webhooks of the caller's own tenant. */
 import Type from 'typebox'
 import { pageStartOf } from '../../lib/page.ts'
+import { spanOf } from '../../lib/span.ts'
 import { admins } from '../../platform/access/index.ts'
 import { type AnyOperation, operation } from '../../platform/http/index.ts'
 import type { Deliveries } from './deliveries/deliveries.service.ts'
 import type { TestDeliveries } from './deliveries/test-deliveries.service.ts'
 import { CATALOGUE } from './events/catalogue.ts'
+import type { WebhookFigures } from './overview/stats.service.ts'
 import type { WebhookRegistrations } from './registrations/registrations.service.ts'
 import type { Replays } from './replays/replays.service.ts'
 import {
   Delivery,
+  DeliveryDetails,
   DeliveryPage,
   DeliveryPath,
   DeliveryQuery,
@@ -20,10 +23,14 @@ import {
   Replay,
   ReplayOrder,
   ReplayPath,
+  ReplayPreview,
+  ReplayQuery,
   TestResult,
   Webhook,
   WebhookChange,
+  WebhookDetails,
   WebhookPath,
+  WebhookStats,
 } from './webhooks.schema.ts'
 
 const tag = 'Webhooks'
@@ -33,13 +40,19 @@ export interface WebhookServices {
   testDeliveries: TestDeliveries
   deliveries: Deliveries
   replays: Replays
+  figures: WebhookFigures
 }
 
 export function webhookOperations(services: WebhookServices): AnyOperation[] {
-  return [...registering(services), ...delivering(services)]
+  return [
+    ...reading(services),
+    ...registering(services),
+    ...delivering(services),
+    ...replaying(services),
+  ]
 }
 
-function registering({ registrations, testDeliveries }: WebhookServices): AnyOperation[] {
+function reading({ registrations, figures }: WebhookServices): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -66,6 +79,37 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       success: [200, Type.Array(EventDescription)],
       handle: () => [...CATALOGUE],
     }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/stats',
+      id: 'listWebhookStats',
+      summary: 'List the figures of webhooks',
+      description:
+        "Returns the deliveries of the last 24 hours for each webhook of the caller's tenant, in the order of the webhooks.",
+      tag,
+      access: admins,
+      success: [200, Type.Array(WebhookStats)],
+      handle: ({ caller }) => figures.list(caller),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}',
+      id: 'getWebhook',
+      summary: 'Get a webhook',
+      description:
+        'Returns a webhook with its latest failure and its deliveries of the last 24 hours. Secrets are never shown.',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      success: [200, WebhookDetails],
+      refusals: ['not_found'],
+      handle: ({ caller, path }) => figures.find(caller, path.webhook_id),
+    }),
+  ]
+}
+
+function registering({ registrations, testDeliveries }: WebhookServices): AnyOperation[] {
+  return [
     operation({
       method: 'POST',
       path: '/api/webhooks/register',
@@ -154,7 +198,7 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
   ]
 }
 
-function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
+function delivering({ deliveries }: WebhookServices): AnyOperation[] {
   return [
     operation({
       method: 'GET',
@@ -169,11 +213,28 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       params: WebhookPath,
       query: DeliveryQuery,
       list: true,
-      refine: (given, refuse) => pageStartOf(deliveryList(given.path.webhook_id), given, refuse),
+      refine: (given, refuse) => ({
+        span: spanOf(given.query.from_date, given.query.to_date, refuse),
+        from: pageStartOf(deliveryList(given.path.webhook_id), given, refuse),
+      }),
       success: [200, DeliveryPage],
       refusals: ['not_found'],
       handle: ({ caller, path, query, refined }) =>
         deliveries.list(caller, path.webhook_id, query, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}/deliveries/{delivery_id}',
+      id: 'getWebhookDelivery',
+      summary: 'Get a delivery',
+      description:
+        'Returns a delivery with its attempts, and the request as each attempt sends it, without its signature.',
+      tag,
+      access: admins,
+      params: DeliveryPath,
+      success: [200, DeliveryDetails],
+      refusals: ['not_found'],
+      handle: ({ caller, path }) => deliveries.find(caller, path.webhook_id, path.delivery_id),
     }),
     operation({
       method: 'POST',
@@ -190,13 +251,33 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       refusals: ['not_found', 'webhook_inactive'],
       handle: ({ caller, path }) => deliveries.retry(caller, path.webhook_id, path.delivery_id),
     }),
+  ]
+}
+
+function replaying({ replays }: WebhookServices): AnyOperation[] {
+  return [
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}/replay',
+      id: 'previewWebhookReplay',
+      summary: 'Preview a replay',
+      description: 'Counts the messages that a replay would queue, and changes nothing.',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      query: ReplayQuery,
+      refine: ({ query }, refuse) => replays.spanOf(query, refuse, 'query'),
+      success: [200, ReplayPreview],
+      refusals: ['not_found'],
+      handle: ({ caller, path, refined }) => replays.preview(caller, path.webhook_id, refined),
+    }),
     operation({
       method: 'POST',
       path: '/api/webhooks/{webhook_id}/replay',
       id: 'replayWebhook',
       summary: 'Replay events',
       description:
-        'Queues the events of a period for the webhook again. Events that were delivered are sent again with the same `webhook-id`.',
+        'Queues the events of a period for the webhook again, or with `only_failed` the deliveries that failed for good. Events that were delivered are sent again with the same `webhook-id`.',
       records: ['webhook.replayed'],
       tag,
       access: admins,
@@ -207,6 +288,20 @@ function delivering({ deliveries, replays }: WebhookServices): AnyOperation[] {
       refusals: ['not_found', 'replay_running'],
       example: { body: { since: '2026-11-21' } },
       handle: ({ caller, path, refined }) => replays.replay(caller, path.webhook_id, refined),
+    }),
+    operation({
+      method: 'GET',
+      path: '/api/webhooks/{webhook_id}/replays',
+      id: 'listWebhookReplays',
+      summary: 'List replays',
+      description:
+        'Returns the latest 50 replays of the webhook, latest first. Counts the states of up to 100,000 deliveries of each.',
+      tag,
+      access: admins,
+      params: WebhookPath,
+      success: [200, Type.Array(Replay)],
+      refusals: ['not_found'],
+      handle: ({ caller, path }) => replays.list(caller, path.webhook_id),
     }),
     operation({
       method: 'GET',

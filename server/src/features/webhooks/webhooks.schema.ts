@@ -1,8 +1,11 @@
 import Type, { type Static } from 'typebox'
+import { HOURS, Hourly } from '../../lib/hours.ts'
 import { defineList, pageOf } from '../../lib/page.ts'
 import { Id, idOf, Nullable, OneOf, Timestamp } from '../../lib/shapes.ts'
+import { PUBLIC_ACTIONS } from '../../platform/journal/index.ts'
 import { SUBSCRIBABLE } from './events/subscription.ts'
 import { ATTEMPT_ERRORS } from './sending/attempt.ts'
+import { STATUS_CLASSES } from './sending/status-class.ts'
 
 export const MAX_URL_LENGTH = 2048
 
@@ -24,6 +27,59 @@ const WEBHOOK = {
 
 export const Webhook = Type.Object(WEBHOOK, { $id: 'Webhook' })
 export type Webhook = Static<typeof Webhook>
+
+/** The error codes that the API returns. Aborted attempts are repeated later and never returned. */
+export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted')
+
+const Count = Type.Integer({ minimum: 0, examples: [2] })
+
+const STATS = {
+  since: Timestamp,
+  delivered: Count,
+  failed: Type.Integer({ minimum: 0, description: 'Deliveries that failed for good.' }),
+  is_estimate: Type.Boolean({
+    description: 'True if there are very many deliveries in a quarter of an hour.',
+  }),
+  hourly: Type.Object({
+    delivered: Hourly('Deliveries that succeeded, by the time of the event'),
+    failed: Hourly('Deliveries that failed for good, by the time of the event'),
+  }),
+}
+
+export const WebhookStats = Type.Object(
+  { webhook_id: Id, ...STATS },
+  {
+    $id: 'WebhookStats',
+    description: `The deliveries of the events of the last ${HOURS} clock hours.`,
+  },
+)
+export type WebhookStats = Static<typeof WebhookStats>
+
+export const WebhookDetails = Type.Object(
+  {
+    ...WEBHOOK,
+    waiting: Type.Integer({
+      minimum: 0,
+      description: 'The deliveries that wait for an attempt, counted up to 1,000.',
+      examples: [12],
+    }),
+    last_failure: Nullable(
+      Type.Object({
+        started_at: Timestamp,
+        status_code: Nullable(Type.Integer({ examples: [503] })),
+        error: OneOf(SHOWN_ERRORS, { examples: ['status'] }),
+        detail: Nullable(Type.String({ examples: ['the receiver responded with 503'] })),
+      }),
+      { description: 'The latest failed attempt of the deliveries that are not delivered yet.' },
+    ),
+    previous_secret_until: Nullable(Timestamp, {
+      description: 'Until when the previous secret signs along. Null without a previous secret.',
+    }),
+    stats: Type.Object(STATS),
+  },
+  { $id: 'WebhookDetails' },
+)
+export type WebhookDetails = Static<typeof WebhookDetails>
 
 export const RegisteredWebhook = Type.Object(
   {
@@ -86,8 +142,6 @@ export const EventDescription = Type.Object(
 )
 export type EventDescription = Static<typeof EventDescription>
 
-/** The error codes that the API returns. Aborted attempts are repeated later and never returned. */
-export const SHOWN_ERRORS = ATTEMPT_ERRORS.filter((error) => error !== 'aborted')
 const ShownError = Nullable(
   OneOf(SHOWN_ERRORS, {
     description: 'The error as a code for programs. Null after a successful attempt.',
@@ -128,26 +182,50 @@ export type ShownAttempt = Static<typeof Attempt>
 
 const STATUSES = ['pending', 'held', 'delivered', 'failed'] as const
 
-export const Delivery = Type.Object(
-  {
-    id: Id,
-    webhook_id: Id,
-    message_id: Type.String({ examples: ['msg_mhjt3e80_rt'] }),
-    event: Type.String({ examples: ['user.created'] }),
-    status: OneOf(STATUSES, {
-      examples: ['delivered'],
-      description:
-        '`held`: waiting until the webhook is active again. `failed`: all attempts failed, so the delivery was abandoned.',
-    }),
-    attempts_count: Type.Integer({ examples: [1], description: 'The total number of attempts.' }),
-    attempts: Type.Array(Attempt, { description: 'The latest 20 attempts, earliest first.' }),
-    next_attempt_at: Nullable(Timestamp),
-    created_at: Timestamp,
-    finished_at: Nullable(Timestamp),
-  },
-  { $id: 'WebhookDelivery' },
-)
+const DELIVERY = {
+  id: Id,
+  webhook_id: Id,
+  message_id: Type.String({ examples: ['msg_mhjt3e80_rt'] }),
+  event: Type.String({ examples: ['user.created'] }),
+  status: OneOf(STATUSES, {
+    examples: ['delivered'],
+    description:
+      '`held`: waiting until the webhook is active again. `failed`: all attempts failed, so the delivery was abandoned.',
+  }),
+  attempts_count: Type.Integer({ examples: [1], description: 'The total number of attempts.' }),
+  attempts: Type.Array(Attempt, { description: 'The latest 20 attempts, earliest first.' }),
+  next_attempt_at: Nullable(Timestamp),
+  created_at: Timestamp,
+  finished_at: Nullable(Timestamp),
+}
+
+export const Delivery = Type.Object(DELIVERY, { $id: 'WebhookDelivery' })
 export type Delivery = Static<typeof Delivery>
+
+export const DeliveryDetails = Type.Object(
+  {
+    ...DELIVERY,
+    request_headers: Type.Object(
+      {
+        'content-type': Type.String({ examples: ['application/json'] }),
+        'webhook-id': Type.String({ examples: ['msg_mhjt3e80_rt'] }),
+      },
+      {
+        description:
+          'The headers that all attempts send. Each attempt adds `webhook-timestamp`, the second in which it started, and `webhook-signature`, which is not stored.',
+      },
+    ),
+    request_body: Nullable(
+      Type.String({
+        description:
+          'The body exactly as each attempt sends it. Null once its event has been deleted from the audit log.',
+        examples: ['{"type":"user.created"}'],
+      }),
+    ),
+  },
+  { $id: 'WebhookDeliveryDetails' },
+)
+export type DeliveryDetails = Static<typeof DeliveryDetails>
 
 export const DeliveryPage = pageOf(Delivery)
 
@@ -155,11 +233,25 @@ export const DeliveryPage = pageOf(Delivery)
 export const deliveryList = (webhookId?: number) =>
   defineList(`deliveries/${webhookId}`, { id: 'integer' }, { sort_by: 'id', sort_order: 'desc' })
 
+const DateOrTime = Type.String({
+  format: 'date-or-time',
+  description: 'A date, which stands for the whole UTC day, or a date and time. Inclusive.',
+})
+
 export const DeliveryQuery = Type.Object({
   status: Type.Optional(OneOf(STATUSES, { description: 'Only deliveries of this status.' })),
   message_id: Type.Optional(
     Type.String({ maxLength: 64, description: 'Only deliveries with this `webhook-id`.' }),
   ),
+  event: Type.Optional(OneOf(PUBLIC_ACTIONS, { description: 'Only deliveries of this event.' })),
+  status_class: Type.Optional(
+    OneOf(STATUS_CLASSES, {
+      description:
+        'Only deliveries whose last response had such a status. `2xx`: delivered. `none`: no response.',
+    }),
+  ),
+  from_date: Type.Optional(DateOrTime),
+  to_date: Type.Optional(DateOrTime),
   ...deliveryList().query,
 })
 export type DeliveryQuery = Static<typeof DeliveryQuery>
@@ -169,7 +261,7 @@ export const DeliveryPath = Type.Object({
   delivery_id: idOf('delivery', 611),
 })
 
-export const ReplayOrder = Type.Object({
+const SPAN = {
   since: Type.String({
     format: 'date-or-time',
     description: 'A date, which stands for its start in UTC, or a date and time. Inclusive.',
@@ -181,8 +273,31 @@ export const ReplayOrder = Type.Object({
         'A date, which stands for its end in UTC, or a date and time. Inclusive. The default is now.',
     }),
   ),
-})
+  only_failed: Type.Optional(
+    Type.Boolean({
+      description:
+        'True: only deliveries that failed for good. Otherwise all events of the period that the webhook subscribes to.',
+    }),
+  ),
+}
+
+export const ReplayOrder = Type.Object(SPAN)
 export type ReplayOrder = Static<typeof ReplayOrder>
+
+export const ReplayQuery = Type.Object(SPAN)
+
+export const ReplayPreview = Type.Object(
+  {
+    since: Timestamp,
+    until: Timestamp,
+    count: Type.Integer({ minimum: 0, examples: [40] }),
+    is_minimum: Type.Boolean({
+      description: 'True if there may be more, because counting stops at 100,000 rows.',
+    }),
+  },
+  { $id: 'WebhookReplayPreview' },
+)
+export type ReplayPreview = Static<typeof ReplayPreview>
 
 export const Replay = Type.Object(
   {
@@ -190,6 +305,7 @@ export const Replay = Type.Object(
     webhook_id: Id,
     since: Timestamp,
     until: Timestamp,
+    only_failed: Type.Boolean({ description: 'True if it queues failed deliveries only.' }),
     state: OneOf(['running', 'completed', 'cancelled', 'failed'], {
       examples: ['running'],
       description: '`running`: events are being queued. `completed`: all events are queued.',

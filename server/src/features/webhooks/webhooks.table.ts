@@ -54,6 +54,8 @@ export interface WebhookDeliveriesTable {
   due_at: string | null
   finished_at: string | null
   replay_id: number | null
+  /** The class of the last response: 3 for 3xx, and 0 without a response. Null after a success. */
+  status_class: number | null
 }
 
 export interface WebhookAttemptsTable {
@@ -84,6 +86,7 @@ export interface WebhookReplaysTable {
   created_at: Generated<string>
   finished_at: string | null
   actor: JSONColumnType<Actor> | null
+  only_failed: Generated<boolean>
 }
 
 export const WEBHOOK_TABLES = {

@@ -9,6 +9,7 @@ import { OUTGOING } from './events/outgoing.ts'
 import { disabledFix } from './fixes/fixes.ts'
 import { attemptMetrics } from './metrics.ts'
 import { WEBHOOKS_ATTENTION, WEBHOOKS_FIGURES } from './overview/overview.ts'
+import { webhookFigures } from './overview/stats.service.ts'
 import { probesReceivers } from './probes/probes.jobs.ts'
 import { registrationsService } from './registrations/registrations.service.ts'
 import { openSecrets } from './registrations/secrets.ts'
@@ -59,7 +60,13 @@ export function openWebhooks(core: Core): Feature & { services: WebhookServices 
   })
   keepWebhooksTidy(deps, replays.tidy)
   probesReceivers({ ...deps, probe: testDeliveries.probe })
-  const services = { registrations, testDeliveries, deliveries: deliveriesService(deps), replays }
+  const services = {
+    registrations,
+    testDeliveries,
+    deliveries: deliveriesService(deps),
+    replays,
+    figures: webhookFigures(deps),
+  }
   core.readers.add(FAN_OUT_CONSUMER)
   const onAttempt = attemptMetrics(core.metrics.registry)
   return {

@@ -41,8 +41,6 @@ export interface OverviewView {
   readonly tenantId: number | null
   /** The current time, ISO 8601. */
   readonly now: string
-  /** The start of the first of the 24 hours in each series (`lib/hours.ts`). */
-  readonly since: string
 }
 
 /** A part of the overview: its schema in the response, and a function that reads a few rows by index. */

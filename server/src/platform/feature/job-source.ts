@@ -6,7 +6,7 @@ export const JOB_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancel
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
 /** The things that the numbers of a job's progress count. */
-export const JOB_UNITS = ['records', 'bytes', 'events', 'entries'] as const
+export const JOB_UNITS = ['records', 'bytes', 'events', 'entries', 'checks'] as const
 export type JobUnit = (typeof JOB_UNITS)[number]
 
 /** A job as a source selects it, with the names and types of these columns. */

@@ -12,6 +12,8 @@ export interface ColumnRules {
   readonly access?: Readonly<Record<string, AccessRule>>
   /** SQL conditions by case name. The result of a restore reports existing rows that meet one. */
   readonly reported?: Readonly<Record<string, string>>
+  /** The column with the name of a reported row, which a preview shows. */
+  readonly label?: string
   /** The table and column of the owning row. While that row exists, a merged restore keeps the current rows. */
   readonly owner?: { readonly table: string; readonly column: string }
   /**

@@ -20,6 +20,8 @@ export interface Download {
   open(range?: RequestedRange): AsyncIterable<Uint8Array>
   /** The file's size and entity tag (without quotes). If absent, callers cannot request ranges. */
   whole?: { size: number; etag: string }
+  /** How long the caller may keep the file without asking again, in seconds, if its content never changes. */
+  unchangedSeconds?: number
 }
 
 /** Returns the success schema of an operation that returns a `Download` with this content type. */
@@ -61,13 +63,17 @@ export async function sendDownload(
   request: FastifyRequest,
   reply: FastifyReply,
   { contentMediaType }: FileSchema,
-  { name, type = contentMediaType, open, whole }: Download,
+  { name, type = contentMediaType, open, whole, unchangedSeconds }: Download,
 ): Promise<FastifyReply> {
   const range = whole && rangeOf(request, reply, whole)
   // HEAD needs only the headers, so the file is not opened.
   const bytes = request.method === 'HEAD' ? [] : await begun(open(range))
   reply.header('content-type', type)
   reply.header('content-disposition', `attachment; filename="${name}"`)
+  if (unchangedSeconds !== undefined) {
+    reply.header('cache-control', `private, max-age=${unchangedSeconds}, immutable`)
+    reply.header('vary', 'authorization')
+  }
   if (whole) {
     reply.header('accept-ranges', 'bytes').header('etag', `"${whole.etag}"`)
     reply.header('content-length', range ? range.end - range.start + 1 : whole.size)

@@ -20,7 +20,21 @@ export type ReadInput = <T>(
   work: (input: Input) => T | Promise<T>,
 ) => T | Promise<T>
 
+/** The name that Fastify gives to the rest of a path. */
+export const REST_OF_PATH = '*'
+
+/** Returns a function that reads the path parameters of a request. */
+function paramsReader({ path, lastParamHasSlashes }: AnyOperation) {
+  const name = lastParamHasSlashes && /\{(\w+)\}$/.exec(path)?.[1]
+  if (!name) return ({ params }: FastifyRequest) => params
+  return ({ params }: FastifyRequest) => {
+    const { [REST_OF_PATH]: rest, ...others } = params as Record<string, unknown>
+    return { ...others, [name]: rest }
+  }
+}
+
 export function inputReader(op: AnyOperation): ReadInput {
+  const paramsOf = paramsReader(op)
   const checks = {
     path: op.params && compileCheck(op.params, 'path'),
     query: op.query && compileCheck(op.query, 'query'),
@@ -33,7 +47,12 @@ export function inputReader(op: AnyOperation): ReadInput {
   const known = knownParameters(op)
   return (request, caller, work) => {
     const body = op.bodyOptional ? (request.body ?? {}) : request.body
-    const { issues, ...parts } = checkParts(checks, request, body, known)
+    const { issues, ...parts } = checkParts(
+      checks,
+      request,
+      { params: paramsOf(request), body },
+      known,
+    )
     const given = () => givenOf(parts, issues, caller, request.headers.host ?? '')
     const refined = op.refine?.(given(), refuseInto(issues))
     if (!op.checkReferences) {
@@ -73,10 +92,10 @@ async function unlessWrong<T>(
 function checkParts(
   checks: Record<'path' | 'query' | 'body', InputCheck | undefined>,
   request: FastifyRequest,
-  body: unknown,
+  { params, body }: { params: unknown; body: unknown },
   known: ReadonlySet<string> | undefined,
 ) {
-  const path = checks.path?.(request.params) ?? UNDECLARED
+  const path = checks.path?.(params) ?? UNDECLARED
   const query = checks.query?.(request.query) ?? UNDECLARED
   const isMissing = checks.body && checks.body !== asBytes && body === undefined
   const checked = (isMissing ? MISSING : checks.body?.(body)) ?? UNDECLARED

@@ -1,6 +1,7 @@
 /** An operation as data, from which access control, 422, errors and OpenAPI are derived. */
 
 import Type, { type Static, type TSchema } from 'typebox'
+import type { Counted } from '../../lib/counted.ts'
 import type { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
 import type { ProblemCode, Refuse } from '../../lib/problems.ts'
 import type { Tag } from '../../lib/tags.ts'
@@ -15,8 +16,8 @@ type Infer<S> = S extends TSchema ? Static<S> : undefined
 // biome-ignore lint/suspicious/noConfusingVoidType: the handler of a bodiless answer returns nothing
 type Answer<S> = S extends TSchema ? Static<S> : void
 
-/** The result of a handler: the response body, or its JSON if that has already been serialized. */
-type Handled<R> = Answer<R> | JsonText<Answer<R>> | JsonBytes<Answer<R>>
+/** The result of a handler: the response body, its JSON if that has already been serialized, or a counted array. */
+type Handled<R> = Answer<R> | Counted<Answer<R>> | JsonText<Answer<R>> | JsonBytes<Answer<R>>
 
 /** The argument of a handler: the validated input, and the caller that the access rule admitted. */
 export interface Call<C, P, Q, B, K = unknown, H extends string = string> {
@@ -61,6 +62,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** The path. Parameters are written as `{name}`, as in OpenAPI. */
   path: string
+  /** True if the last parameter is the rest of the path, which may contain slashes. */
+  lastParamHasSlashes?: boolean
   /** The OpenAPI operationId in camelCase. */
   id: string
   /** A short title in the imperative, such as "Get this document". */
@@ -109,6 +112,8 @@ export interface Operation<C, P, Q, B, R, K = unknown, H extends string = string
   mayBeEmpty?: boolean
   /** True if responses carry an entity tag, so that a client that polls receives 304 while nothing has changed. */
   etag?: boolean
+  /** True if the handler returns a `Counted` array. The response then has the header `X-Total-Count`. */
+  countsTotal?: boolean
   /** True if the operation uses the console's cookie. It then accepts only requests from pages of this service. */
   browserSession?: boolean
   /** True if the operation accepts only requests from pages of this service, without using the cookie. */

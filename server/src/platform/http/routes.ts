@@ -1,5 +1,6 @@
 /** Turns operations into Fastify routes: rate limit, authentication, access, input, handler and status. */
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import { Counted } from '../../lib/counted.ts'
 import { JsonBytes, JsonText } from '../../lib/json-bytes.ts'
 import { PROBLEMS, Problem } from '../../lib/problems.ts'
 import { InvalidBody, ProblemBody } from '../../lib/shapes.ts'
@@ -16,7 +17,7 @@ import { type Download, fileOf, sendDownload } from './download.ts'
 import { sendError, toAnswer } from './errors.ts'
 import { etagOf, matchesEtag, NOT_MODIFIED } from './etag.ts'
 import { whenDone } from './every-request.ts'
-import { type Input, inputReader } from './input.ts'
+import { type Input, inputReader, REST_OF_PATH } from './input.ts'
 import { type AnyOperation, takesBytes } from './operation.ts'
 import type { Limits } from './rate-limit.ts'
 import { codesOf, isForOwnPages, NO_CONTENT, REFUSED_WHILE, statusesOf } from './refusals.ts'
@@ -109,7 +110,7 @@ function addOperation(
   const statuses = new Set(statusesOf(op))
   app.route({
     method: op.method,
-    url: op.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+    url: urlOf(op),
     config: { operation: op, takesBody: op.body !== undefined, takesBytes: takesBytes(op) },
     bodyLimit: bodyLimitOf(op),
     exposeHeadRoute: op.method === 'GET',
@@ -131,6 +132,12 @@ function addOperation(
       done(null, JSON.stringify({ detail: PROBLEMS.internal[1], code: 'internal' }))
     },
   })
+}
+
+/** Returns the URL pattern of an operation in Fastify's notation. */
+function urlOf({ path, lastParamHasSlashes }: AnyOperation): string {
+  const url = path.replaceAll(/\{(\w+)\}/g, ':$1')
+  return lastParamHasSlashes ? url.replace(/:\w+$/, REST_OF_PATH) : url
 }
 
 /** Sets the entity tag of a successful response. Returns null, with status 304, if the client has this response. */
@@ -238,6 +245,7 @@ function originOf(request: FastifyRequest): Origin {
 }
 
 const OK = 200
+const TOTAL_COUNT = 'x-total-count'
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** @param queue limits how many requests a caller can run simultaneously */
@@ -250,6 +258,7 @@ function handlerOf(op: AnyOperation, guards: Guards, queue?: CallerQueue): Route
       if (op.mayBeEmpty && value === undefined) return reply.code(NO_CONTENT).send()
       reply.code(status)
       if (file) return sendDownload(request, reply, file, value as Download)
+      if (value instanceof Counted) return reply.header(TOTAL_COUNT, value.total).send(value.items)
       if (value instanceof JsonText) return reply.type(JSON_TYPE).send(value.text)
       if (value instanceof JsonBytes) return sendBytes(request, reply, value)
       return reply.send(schema === null ? undefined : value)

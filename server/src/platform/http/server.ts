@@ -90,6 +90,7 @@ export async function openServer(options: ServerOptions): Promise<FastifyInstanc
         'ratelimit',
         'ratelimit-policy',
         'www-authenticate',
+        'x-total-count',
       ],
       maxAge: 600,
     })

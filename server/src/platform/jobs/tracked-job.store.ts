@@ -34,6 +34,21 @@ export async function insertTrackedJob(
   return id
 }
 
+/** Returns the id of the job of a kind that is running on any node, in a process that is alive. */
+export async function findRunningTrackedJob(
+  tx: TenantTx,
+  kind: string,
+): Promise<string | undefined> {
+  const found = await tx.db
+    .selectFrom('jobs')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('status', '=', 'running')
+    .where(sql<boolean>`not (${HAS_DIED})`)
+    .executeTakeFirst()
+  return found?.id
+}
+
 /** Records the progress of a running job. Returns false if the job is not running, because it was cancelled. */
 export async function saveTrackedProgress(
   tx: TenantTx,
@@ -66,6 +81,7 @@ export async function endTrackedJob(
 
 /** True for a running job whose process has not reported for half a minute, and so has died. */
 const HAS_DIED = sql<boolean>`status = 'running' and seen_at < now() - interval '30 seconds'`
+
 const DIED = 'The process ended before the job was completed. Start the job again.'
 
 /** Marks the jobs as failed whose process has died, and deletes jobs that ended before a time (ISO 8601). */

@@ -2,8 +2,8 @@
  * Writes mails to files, for installations without SMTP. Each mail is written as an RFC 5322 message, and as a text
  * file from which links can be copied.
  */
-import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir } from 'node:fs/promises'
+import { writeWhole } from '../files/write-whole.ts'
 import { oneLine } from './addresses.ts'
 import type { MailTransport } from './transport.ts'
 
@@ -21,13 +21,4 @@ export function outboxTransport(folder: string): MailTransport {
       return { file: await writeWhole(folder, `${name}.eml`, message) }
     },
   }
-}
-
-/** Writes a temporary file and renames it, so that readers of the folder never see a partial mail. Returns its path. */
-async function writeWhole(folder: string, name: string, content: string | Buffer): Promise<string> {
-  const file = join(folder, name)
-  const draft = join(folder, `.${name}.part`)
-  await writeFile(draft, content, { mode: 0o600, flush: true })
-  await rename(draft, file)
-  return file
 }

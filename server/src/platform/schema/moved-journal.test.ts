@@ -204,7 +204,7 @@ describe('renumbering the journal after a move to a database cluster with a lowe
   test('happens before the migrations, which may move a consumer to the end of the journal', async () => {
     await load([[1, AHEAD, 'old']])
     const released = await readMigrations()
-    const version = released.length + 1
+    const version = (released.at(-1)?.version ?? 0) + 1
     const sql = `insert into journal_consumers (consumer, xid, id)
       values ('consumer', pg_snapshot_xmin(pg_current_snapshot()), 0)`
     const next = { version, name: `000${version}_next.sql`, sql, checksum: 'x' }

@@ -51,6 +51,7 @@ async function isMoved(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ moved: boolean | null }>(
     `select greatest(
        (select xid from journal where not is_access order by xid desc, id desc limit 1),
+       (select xid from journal where is_access order by xid desc, id desc limit 1),
        (select xid from journal_consumers order by xid desc limit 1)
      ) >= pg_snapshot_xmax(pg_current_snapshot()) as moved`,
   )

@@ -3,7 +3,12 @@ import { type Clock, isoAt } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Origin } from '../../../platform/access/index.ts'
-import { type Passwords, refuseWeakPassword } from '../../../platform/crypto/index.ts'
+import {
+  type OpaqueToken,
+  type Passwords,
+  parseToken,
+  refuseWeakPassword,
+} from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import type { Jobs } from '../../../platform/jobs/index.ts'
 import { type Actor, actorOf, append, journalEntry } from '../../../platform/journal/index.ts'
@@ -13,7 +18,6 @@ import { markVerified, setPassword } from '../../users/index.ts'
 import * as accounts from '../accounts/accounts.store.ts'
 import type { AddressLeft, NotifyOwner } from '../notices/notices.service.ts'
 import type { Sessions } from '../sessions/sessions.service.ts'
-import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import * as store from './account-tokens.store.ts'
 import type { TokenPurpose } from './account-tokens.table.ts'
 import { type Links, ownerOf, sendingLinks } from './links.ts'

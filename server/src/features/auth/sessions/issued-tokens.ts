@@ -1,7 +1,7 @@
 import type { Role } from '../../../lib/roles.ts'
 import type { Restriction } from '../../../platform/access/index.ts'
+import type { OpaqueToken } from '../../../platform/crypto/index.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
-import type { OpaqueToken } from '../tokens/opaque-tokens.ts'
 import type { ConsoleTokens, TokenResponse } from './sessions.schema.ts'
 
 export interface IssuedSession {

@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache'
 import { type Clock, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Origin } from '../../../platform/access/index.ts'
+import { type OpaqueToken, parseToken } from '../../../platform/crypto/index.ts'
 import type { Scopes, TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
 import { type RateLimiter, tooMany } from '../../../platform/throttle/index.ts'
 import { findConsoleToken, useConsoleToken } from '../console/console.store.ts'
 import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessTokens } from '../tokens/access-tokens.ts'
-import { type OpaqueToken, parseToken } from '../tokens/opaque-tokens.ts'
 import { newSalt, successorOf } from '../tokens/refresh-tokens.ts'
 import { sessionEntry } from './ending.ts'
 import {
@@ -153,7 +153,7 @@ export function renewing({ db, clock, states, access, rotations }: RenewalDeps):
     const salt = newSalt()
     const successor = successorOf(shown, salt)
     const by = { user_id: null, user_email: null, origin }
-    const entry = rowOf(by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
+    const entry = rowOf(db.entryKey, by, sessionEntry('auth.token_refreshed', shown.tenantId, null))
     const next = {
       hash: shown.hash,
       salt,

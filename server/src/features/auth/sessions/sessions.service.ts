@@ -4,11 +4,11 @@ import { DAY, HOUR, isoAt, MINUTE, SECOND } from '../../../lib/clock.ts'
 import { networkOf } from '../../../lib/network.ts'
 import { Problem } from '../../../lib/problems.ts'
 import type { Caller, Identity, Origin, Restriction } from '../../../platform/access/index.ts'
+import { newToken } from '../../../platform/crypto/index.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { append, rowOf } from '../../../platform/journal/index.ts'
 import { idleMinutesOf } from '../console/idle.ts'
 import type { AccessClaims } from '../tokens/access-tokens.ts'
-import { newToken } from '../tokens/opaque-tokens.ts'
 import { admit } from './admission.store.ts'
 import { sessionEnded, sessionEntry } from './ending.ts'
 import type { IssuedSession } from './issued-tokens.ts'
@@ -38,6 +38,9 @@ type Entering = IssuedSession['user'] & {
   idle_setting: unknown
 }
 
+type SessionOwner = Pick<AccessClaims, 'tenantId' | 'userId' | 'jti'>
+type IdentifySession = (session: SessionOwner) => Promise<Identity> | Identity
+
 export interface Sessions extends Renewal, SignOut {
   /** Starts a session for the account, within the transaction that verified the user. */
   start(
@@ -56,6 +59,8 @@ export interface Sessions extends Renewal, SignOut {
   ): Promise<IssuedSession | undefined>
   /** Returns the identity for an access token. @throws Problem 401 for an invalid token or an ended session */
   authenticate(token: string): Promise<Identity> | Identity
+  /** Returns the identity of a live session of the user. @throws Problem 401 for an ended session */
+  identify: IdentifySession
   /** Returns the caller's own profile. @throws Problem 401 if the session has ended during the request */
   profile(caller: Caller): Promise<OwnProfile> | OwnProfile
   isStartedWithin(caller: Caller, ms: number): Promise<boolean>
@@ -74,6 +79,14 @@ export function sessionsService(deps: SessionsDeps): Sessions {
     return last instanceof Promise
       ? last.then((last_login_at) => ({ ...profile, last_login_at }))
       : { ...profile, last_login_at: last }
+  }
+
+  function identify(known: SessionOwner): Promise<Identity> | Identity {
+    const state = states.get(known.tenantId, known.jti)
+    // Awaits the promise exactly once, so that a failed read fails only this request.
+    return state instanceof Promise
+      ? state.then((found) => identityOf(known, found, clock.now()))
+      : identityOf(known, state, clock.now())
   }
 
   /** Returns the data of a new session: its row, its first refresh token and its journal entry. Stores nothing. */
@@ -127,7 +140,7 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       const actor = { user_id: account.id, user_email: account.email, origin }
       const sent = await db.inTenant(account.tenant_id, async (tx) => {
         tx.afterCommit(() => logins.forget(account.id))
-        return admit(tx, session, account, rowOf(actor, entry))
+        return admit(tx, session, account, rowOf(tx.entryKey, actor, entry))
       })
       const [admitted] = await sent.rows
       if (!admitted) return undefined
@@ -136,16 +149,11 @@ export function sessionsService(deps: SessionsDeps): Sessions {
       return { ...issuedOf(account), sessionId: session.id, refresh, user, restriction }
     },
 
+    identify,
+
     authenticate(token) {
       const claims = access.verify(token)
-      const check = (known: AccessClaims) => {
-        const state = states.get(known.tenantId, known.jti)
-        // Awaits the promise exactly once, so that a failed read fails only this request.
-        return state instanceof Promise
-          ? state.then((found) => identityOf(known, found, clock.now()))
-          : identityOf(known, state, clock.now())
-      }
-      return claims instanceof Promise ? claims.then(check) : check(claims)
+      return claims instanceof Promise ? claims.then(identify) : identify(claims)
     },
 
     profile(caller) {
@@ -208,7 +216,7 @@ function lifeOf({ is_console, idle_setting, role }: Entering): typeof LIFE {
 }
 
 function identityOf(
-  claims: AccessClaims,
+  claims: SessionOwner,
   state: store.SessionState | undefined,
   now: number,
 ): Identity {

@@ -17,14 +17,24 @@ export interface SessionState {
   ends_at: number
 }
 
-/** Selects the session if it has not ended and its user and tenant are active. */
+/**
+ * Selects the session if it has not ended and its user and tenant are active. The session is read first: a plan that
+ * was made while the tables were small may otherwise read all users of the tenant.
+ */
 const living = (tx: TenantTx, id: string) =>
   tx.db
-    .selectFrom('sessions')
+    .with(
+      (wc) => wc('session').materialized(),
+      (db) =>
+        db
+          .selectFrom('sessions')
+          .select(['id', 'user_id', 'tenant_id', 'absolute_expires_at'])
+          .where('id', '=', id)
+          .where('ended_at', 'is', null),
+    )
+    .selectFrom('session as sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
     .innerJoin('tenants', 'tenants.id', 'sessions.tenant_id')
-    .where('sessions.id', '=', id)
-    .where('sessions.ended_at', 'is', null)
     .where('users.is_active', '=', true)
     .where('tenants.is_active', '=', true)
     .where('tenants.deleted_at', 'is', null)

@@ -1,6 +1,6 @@
 /** Tests the format of refresh tokens, and that each token has exactly one successor. */
 import { describe, expect, test } from 'vitest'
-import { newToken, parseToken } from './opaque-tokens.ts'
+import { newToken, parseToken } from '../../../platform/crypto/index.ts'
 import { newSalt, successorOf } from './refresh-tokens.ts'
 
 describe('a refresh token', () => {

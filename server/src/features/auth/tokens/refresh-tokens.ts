@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { type OpaqueToken, toToken } from './opaque-tokens.ts'
+import { type OpaqueToken, toToken } from '../../../platform/crypto/index.ts'
 
 export const newSalt = (): Buffer => randomBytes(32)
 

@@ -1,17 +1,19 @@
 /** Runs test restores of registered backups, on request or on the schedule in BACKUP_DRILL_SCHEDULE. */
 
 import type { Cron } from '../../../lib/cron.ts'
+import { Problem } from '../../../lib/problems.ts'
 import { StartupError } from '../../../lib/startup-error.ts'
 import { UnreadableError } from '../../../platform/crypto/index.ts'
-import type { Scopes } from '../../../platform/db/index.ts'
+import { lockUntilEnd, type Scopes, type TenantTx } from '../../../platform/db/index.ts'
 import {
   CancelledJobError,
+  findRunningTrackedJob,
   type Jobs,
   jobKind,
   startTrackedJob,
   type TrackedJob,
 } from '../../../platform/jobs/index.ts'
-import { SYSTEM } from '../../../platform/journal/index.ts'
+import { type Actor, SYSTEM } from '../../../platform/journal/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import { appendBackupEvent } from '../backups.journal.ts'
 import { fileName } from '../file/names.ts'
@@ -41,8 +43,19 @@ export function schedulesDrills(deps: PlannedDrillDeps): void {
   const { jobs, cron } = deps
   jobs.schedule(DRILL, cron?.text)
   jobs.work(DRILL, async () => {
-    if (cron) await drillNewest(deps)
+    if (cron) await drillUnlessRunning(deps)
   })
+}
+
+/** Runs the scheduled test restore. Skips it while another one is running, which measures the duration as well. */
+export async function drillUnlessRunning(deps: NamedDrillDeps): Promise<number | null> {
+  try {
+    return await drillNewest(deps)
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === 'drill_running')) throw error
+    deps.log.info({}, 'scheduled test restore skipped, because another one is running')
+    return null
+  }
 }
 
 export type NamedDrillDeps = Omit<PlannedDrillDeps, 'jobs' | 'cron'>
@@ -57,42 +70,65 @@ export async function drillNewest(deps: NamedDrillDeps): Promise<number | null> 
   return newest ? drillNamed(deps, newest) : null
 }
 
+/** The requester of a test restore, and the functions with which the caller follows and ends it. */
+export interface DrillOrder {
+  /** By default the service itself. */
+  actor?: Actor
+  onProgress?(share: number): void
+  /** Receives the id of the job. */
+  onStarted?(jobId: string): void
+  /** Ends the test restore at once. */
+  signal?: AbortSignal
+}
+
+const DRILL_KIND = 'drill'
+
 /**
  * Runs a test restore of one backup and records the result. Returns the duration in seconds.
+ * @throws Problem 409 while another test restore is running on any node
  * @throws any error of the test restore; if the backup caused it, the backup no longer counts as verified
  */
 export async function drillNamed(
   deps: NamedDrillDeps,
   file: DrilledFile,
-  onProgress?: (share: number) => void,
+  order: DrillOrder = {},
 ): Promise<number> {
-  const { db, log, reading } = deps
+  const { log, reading } = deps
   const { id } = file
-  await using _lock = await reading.lock(id)
-  const order = { kind: 'drill', tenant_id: null, subject_id: id, actor: SYSTEM }
-  const job = await startTrackedJob(deps, order)
+  const { actor = SYSTEM } = order
+  await using lock = new AsyncDisposableStack()
+  lock.use(await reading.lock(id))
+  const kind = { kind: DRILL_KIND, tenant_id: null, subject_id: id }
+  const job = await startTrackedJob(deps, { ...kind, actor }, requireNoneRunning)
+  order.onStarted?.(job.id)
   try {
-    const seconds = await drillFile(deps, file, job, onProgress)
-    if (!(await job.end())) throw new CancelledJobError()
-    await db.acrossTenants(async (tx) => {
+    // Once the job has ended, the backup can be deleted.
+    const seconds = await drillFile(deps, file, job, order).finally(() => lock.disposeAsync())
+    const isRecorded = await job.end(undefined, async (tx) => {
       const scope = await saveDrill(tx, file, seconds)
       const changes = { drill_seconds: seconds }
-      if (scope) await appendBackupEvent(tx, SYSTEM, 'backup.verified', { id, ...scope }, changes)
+      if (scope) await appendBackupEvent(tx, actor, 'backup.verified', { id, ...scope }, changes)
     })
+    if (!isRecorded) throw new CancelledJobError()
     log.info({ backup: id, seconds }, 'backup test restore completed')
     return seconds
   } catch (error) {
     // An error after a cancellation is only its consequence.
     const isFault = !job.signal.aborted && isOfBackup(error)
-    await canFail(job.end(isFault ? FAULTY : NOT_TRIED), 'recording of a test restore', log)
-    if (isFault)
-      await db.acrossTenants(async (tx) => {
-        const failed = await saveVerified(tx, file, false)
-        const changes = { error: FAULTY }
-        if (failed) await appendBackupEvent(tx, SYSTEM, 'backup.failed', { id, ...failed }, changes)
-      })
+    const ended = job.end(isFault ? FAULTY : NOT_TRIED, async (tx) => {
+      const failed = isFault && (await saveVerified(tx, file, false))
+      const changes = { error: FAULTY }
+      if (failed) await appendBackupEvent(tx, actor, 'backup.failed', { id, ...failed }, changes)
+    })
+    await canFail(ended, 'recording of a test restore', log)
     throw error
   }
+}
+
+/** @throws Problem 409 while a test restore is running on any node */
+async function requireNoneRunning(tx: TenantTx): Promise<void> {
+  await lockUntilEnd(tx, 'drillStart')
+  if (await findRunningTrackedJob(tx, DRILL_KIND)) throw new Problem('drill_running')
 }
 
 const FAULTY = 'The test restore of this backup failed.'
@@ -103,19 +139,20 @@ async function drillFile(
   deps: NamedDrillDeps,
   { id, rewritten_at }: DrilledFile,
   job: TrackedJob,
-  onProgress?: (share: number) => void,
+  { onProgress, signal = job.signal }: DrillOrder,
 ): Promise<number> {
   const { store } = deps
+  const ending = AbortSignal.any([job.signal, signal])
   const name = fileName(id, rewritten_at)
   const size = await store.size(name)
   const report = (bytes: number) => {
-    job.signal.throwIfAborted()
+    ending.throwIfAborted()
     const phase = bytes < size ? 'Restoring into a temporary server' : 'Verifying the restored data'
     job.report({ phase, done: bytes, total: size })
     onProgress?.(bytes / size)
   }
   const file = counted(store.read(name), report)
-  return (await drill(file, size, { ...deps, stores: [store] })).seconds
+  return (await drill(file, size, { ...deps, stores: [store], signal: ending })).seconds
 }
 
 /** Matches the SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */

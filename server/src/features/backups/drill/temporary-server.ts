@@ -29,16 +29,18 @@ export interface ThrowAwayDeps {
   /** The folder in which the server creates its own folder. */
   dataDir: string
   log: Logger
+  /** Stops the server at once when it aborts, which ends the task's queries. */
+  signal?: AbortSignal
 }
 
 /**
  * Starts a temporary server, runs a task on it and returns the task's result.
  * @param size the size of the backup, in bytes
  * @param work receives a logger without info and warning messages, because a temporary restore logs nothing useful
- * @throws NotTriedError if the server cannot start, NoRoomError if the disk has too little space
+ * @throws NotTriedError if the server cannot start, NoRoomError if the disk has too little space, the signal's reason
  */
 export async function onThrowAwayServer<T>(
-  { dataDir, log }: ThrowAwayDeps,
+  { dataDir, log, signal }: ThrowAwayDeps,
   size: number,
   work: (address: DatabaseAddress, quiet: Logger) => Promise<T>,
 ): Promise<T> {
@@ -47,10 +49,19 @@ export async function onThrowAwayServer<T>(
   const folder = await makeFolder(dataDir)
   const quiet = { ...log, info: () => undefined, warn: () => undefined }
   try {
+    signal?.throwIfAborted()
     const server = await start(folder, quiet)
+    const stop = () => void canFail(server.stop(), 'stop of a temporary server', log)
+    signal?.addEventListener('abort', stop)
     try {
+      signal?.throwIfAborted()
       return await work(server.connection, quiet)
+    } catch (error) {
+      // After the signal, the error is only its consequence.
+      signal?.throwIfAborted()
+      throw error
     } finally {
+      signal?.removeEventListener('abort', stop)
       await server.stop()
     }
   } finally {

@@ -105,7 +105,7 @@ export function backupCommands(deps: CommandDeps): BackupCommands {
       throw new StartupError(
         'A test restore requires a full backup. This is a backup of one tenant.',
       )
-    await drillNamed(deps, { id, rewritten_at }, onProgress)
+    await drillNamed(deps, { id, rewritten_at }, { onProgress })
     return found(id)
   }
 

@@ -9,8 +9,15 @@ import { leaveUnknownDepartments } from '../../users/index.ts'
 import type { AccessCase } from './outcome.ts'
 import { id, matching, type Staged, stageOf } from './stage.store.ts'
 
-/** A record that keeps its current access, with its tenant. */
-export type TenantCase = AccessCase & { tenant_id: number }
+/** A record that keeps its current access, with its tenant and its name. */
+export type TenantCase = AccessCase & { tenant_id: number; name: string | null }
+
+interface CaseRow {
+  id: string
+  tenant_id: string
+  name: string | null
+  fields: string[]
+}
 
 type Declared = readonly [table: Staged, rules: ColumnRules]
 
@@ -111,7 +118,7 @@ export async function keepCurrentSecrets(
 async function casesOf(
   client: PgConnection,
   table: Staged,
-  { reported = {}, access = {} }: ColumnRules,
+  { reported = {}, access = {}, label }: ColumnRules,
 ): Promise<TenantCase[]> {
   const isLocked = Object.values(access).some(({ deleted }) => deleted !== undefined)
   const found = [
@@ -120,16 +127,18 @@ async function casesOf(
       ([name, condition]) => `case when live.id is not null and (${condition}) then '${name}' end`,
     ),
   ]
-  const { rows } = await client.query<{ id: string; tenant_id: string; fields: string[] }>(
-    `select stage.id, stage.${id(table.tenant ?? 'id')} as tenant_id,
+  const name = label === undefined ? 'null' : `stage.${id(label)}`
+  const { rows } = await client.query<CaseRow>(
+    `select stage.id, stage.${id(table.tenant ?? 'id')} as tenant_id, ${name} as name,
        array_remove(array[${found.join(', ')}], null) as fields
      from ${stageOf(table.name)} stage left join ${id(table.name)} live on ${matching(table)}
      order by stage.id`,
   )
   return rows
     .filter(({ fields: kept }) => kept.length > 0)
-    .map(({ id: record, tenant_id, fields: kept }) => ({
+    .map(({ id: record, tenant_id, name: named, fields: kept }) => ({
       tenant_id: Number(tenant_id),
+      name: named,
       table: table.name,
       id: Number(record),
       fields: kept,

@@ -7,6 +7,8 @@ export interface AccessCase {
    * comes back blocked.
    */
   fields: string[]
+  /** The name of the record. Only previews have it. */
+  name?: string | null
 }
 
 /** The maximum number of access cases listed in a result or a journal entry. The total counts all of them. */

@@ -3,7 +3,7 @@
  * dry run has a separate list, which shares the steps that prepare the stage.
  */
 import type { Time } from '../../../lib/time.ts'
-import type { PgConnection } from '../../../platform/db/index.ts'
+import type { EntryKey, PgConnection } from '../../../platform/db/index.ts'
 import type { RestoreSteps } from '../../../platform/feature/restore-columns.ts'
 import type { PurgedRecords } from '../../../platform/feature/restore-rule.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
@@ -39,6 +39,7 @@ export interface InPlaceDeps extends StageDeps {
   purgedRecords: readonly PurgedRecords[]
   openConnection(): PgConnection
   clock: Time
+  entryKey: EntryKey
   /** Verifies that the encrypted values visible to the connection can be decrypted. */
   verify(client: PgConnection): Promise<void>
   /** Returns the constraints, triggers and grants of the database that differ from its schema. */
@@ -116,7 +117,8 @@ export const RESTORE_STEPS: readonly RestoreStep[] = [
   {
     name: 'delete tenants',
     role: 'scope',
-    run: ({ client, deleted, job }) => deleteTenants(client, deleted, job.actor),
+    run: ({ client, deleted, job, deps }) =>
+      deleteTenants(client, deleted, { actor: job.actor, entryKey: deps.entryKey }),
   },
   {
     name: 'end access',
@@ -251,8 +253,10 @@ async function finishFeatures({ client, job, options, deps, staged }: RestoreRun
   for (const step of deps.steps) await step.after?.(client, restoring)
 }
 
-async function record({ client, job, options, cases, safetyId }: RestoreRun): Promise<void> {
-  await recordRestore(client, job.actor, {
+async function record(run: RestoreRun): Promise<void> {
+  const { client, job, deps, options, cases, safetyId } = run
+  const by = { actor: job.actor, entryKey: deps.entryKey }
+  await recordRestore(client, by, {
     backup_id: job.backup_id,
     changes: { type: job.type, access: options.access, safety_backup_id: safetyId },
     cases,
@@ -291,7 +295,9 @@ async function countDifferences(run: RestoreRun): Promise<void> {
 
 function resultOf(run: RestoreRun): RestoreResult {
   const { options, tables, cases, safetyId, purged, deleted } = run
-  const shown = cases.slice(0, MAX_CASES).map(({ tenant_id: _, ...one }) => one)
+  const shown = cases
+    .slice(0, MAX_CASES)
+    .map(({ tenant_id: _, name, ...one }) => (options.dry_run ? { ...one, name } : one))
   return {
     dry_run: options.dry_run,
     tables,

@@ -44,7 +44,7 @@ const PACER_LIMITS = { perTransaction: 4, max: 4, idle: 0.1 }
 /** The pause before trying again to record the outcome of a job. */
 const END_AGAIN_MS = 500
 
-export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety'> {
+export interface BackupWorkerDeps extends Omit<InPlaceDeps, 'safety' | 'entryKey'> {
   db: Scopes
   /** The replica that backups are read from. If undefined, they are read from the primary. */
   replica?: Replica | undefined
@@ -174,8 +174,8 @@ async function perform(
     if (job.kind === 'forget') return { rewritten: await forgetPurged(deps, job, watch) }
     const options = job.options as RestoreOptions
     if (!options.dry_run) await requireInTime(deps, job)
-    const safety = safetyOf(deps)
-    const result = await restoreBackup(client, job, options, { ...deps, safety }, watch)
+    const inPlace = { ...deps, safety: safetyOf(deps), entryKey: deps.db.entryKey }
+    const result = await restoreBackup(client, job, options, inPlace, watch)
     return options.dry_run ? { result } : 'ended'
   } catch (error) {
     // After an abort, other errors are only consequences of the abort. The actual cause is the reason of the abort.

@@ -15,14 +15,13 @@ export type OverviewQuery = Static<typeof OverviewQuery>
 const COMMON = {
   as_of: Timestamp,
   tenant_id: Nullable(Id, { description: 'The tenant of the overview. Null for all tenants.' }),
-  since: described(Timestamp, 'The start of the first hour of every series.'),
   health: Type.Object({
     status: StateSchema,
     components: Type.Array(Component),
   }),
   missing: Type.Array(Type.String(), {
     description:
-      'The parts that could not be read in time, such as `counts.deliveries`. They are null.',
+      'The parts that could not be read in time, such as `counts.patients`. They are null.',
     examples: [[]],
   }),
 }
@@ -51,8 +50,7 @@ export const overviewSchema = (attention: OverviewParts, counts: OverviewParts) 
         as_of: COMMON.as_of,
         tenant_id: COMMON.tenant_id,
         attention: shapeOf(attention, 'What may need attention.'),
-        counts: shapeOf(counts, 'The figures, and the series of the last 24 hours.'),
-        since: COMMON.since,
+        counts: shapeOf(counts, 'Numbers of records, and the latest changes.'),
         health: COMMON.health,
         missing: COMMON.missing,
       },

@@ -1,5 +1,4 @@
 /** Builds the overview. Reads the parts of all features in one transaction, or each part separately if that fails. */
-import { firstHour } from '../../../lib/hours.ts'
 import { orNotFound } from '../../../lib/problems.ts'
 import type { Time } from '../../../lib/time.ts'
 import { type Admin, requireOwnTenant } from '../../../platform/access/index.ts'
@@ -101,7 +100,6 @@ export function overviewService(deps: OverviewDeps): OverviewService {
       const view: OverviewView = {
         tenantId: scope,
         now: new Date(now).toISOString(),
-        since: firstHour(now),
       }
       const isWide = ({ part }: NamedPart) =>
         caller.role === 'superadmin' && part.isOfInstallation === true
@@ -124,7 +122,6 @@ export function overviewService(deps: OverviewDeps): OverviewService {
         tenant_id: scope,
         attention: groupOf('attention', attention),
         counts: groupOf('counts', counts),
-        since: view.since,
         health: deps.health(),
         missing: all.map(({ name }) => name).filter((name) => !values.has(name)),
       }

@@ -1,10 +1,8 @@
 /** SQL of the bot's row: its lease and its position in the updates. Leases use the database's clock. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { LEASE_SECONDS } from '../../../platform/lease/index.ts'
 import type { BotState } from '../messenger.table.ts'
-
-/** The duration of a lease without renewal, in seconds. After a process is killed, the bot is silent for this long. */
-export const BOT_LEASE_SECONDS = 10
 
 /**
  * Claims the bot's lease if no other process has it. Also claims a lease whose end is implausibly late, because the
@@ -14,9 +12,9 @@ export const BOT_LEASE_SECONDS = 10
 export async function claimBotLease(tx: TenantTx, worker: string): Promise<number | undefined> {
   const { rows } = await sql<{ epoch: number }>`
     update messenger_bot set leased_by = ${worker}, epoch = epoch + 1, state = 'new',
-      leased_until = now() + make_interval(secs => ${BOT_LEASE_SECONDS})
+      leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     where leased_until is null or leased_until <= now()
-      or leased_until > now() + make_interval(secs => ${2 * BOT_LEASE_SECONDS}) returning epoch`.execute(
+      or leased_until > now() + make_interval(secs => ${2 * LEASE_SECONDS}) returning epoch`.execute(
     tx.db,
   )
   return rows[0]?.epoch
@@ -25,7 +23,7 @@ export async function claimBotLease(tx: TenantTx, worker: string): Promise<numbe
 /** Renews the lease. Returns false if this process no longer has the lease. */
 export async function renewBotLease(tx: TenantTx, epoch: number): Promise<boolean> {
   const { rows } = await sql`
-    update messenger_bot set leased_until = now() + make_interval(secs => ${BOT_LEASE_SECONDS})
+    update messenger_bot set leased_until = now() + make_interval(secs => ${LEASE_SECONDS})
     where epoch = ${epoch} and leased_until is not null returning epoch`.execute(tx.db)
   return rows.length > 0
 }

@@ -8,10 +8,10 @@ import {
   type Scopes,
   type TenantTx,
 } from '../../../platform/db/index.ts'
+import type { Tenure } from '../../../platform/lease/index.ts'
 import { canFail } from '../../../platform/observe/can-fail.ts'
 import type { Logger } from '../../../platform/observe/log.ts'
 import type { Bot } from '../bot/bot.ts'
-import type { Tenure } from '../bot/lease.ts'
 import { TOPIC_DUE } from '../messenger.table.ts'
 import { openChatBudget, RANKS, type Rank, type SendEnding, type SendSlot } from './budget.ts'
 import type { SendOutcome } from './outcome.ts'

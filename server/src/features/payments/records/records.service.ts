@@ -4,7 +4,12 @@ import type { Cursor } from '../../../lib/cursor.ts'
 import { type Page, toPage } from '../../../lib/page.ts'
 import { orNotFound, Problem } from '../../../lib/problems.ts'
 import type { Span } from '../../../lib/span.ts'
-import type { Admin, Auditor, Superadmin } from '../../../platform/access/index.ts'
+import {
+  type Admin,
+  type Auditor,
+  requireOwnTenant,
+  type Superadmin,
+} from '../../../platform/access/index.ts'
 import {
   forCaller,
   inScope,
@@ -28,11 +33,14 @@ import {
   type Payment,
   type PaymentNotification,
   type PaymentQuery,
+  type PaymentStats,
+  type PaymentStatsQuery,
   type PaymentWithNotifications,
   paymentList,
 } from '../payments.schema.ts'
 import { INBOX_TOPIC } from '../payments.table.ts'
 import * as store from './records.store.ts'
+import { readStats } from './stats.ts'
 
 interface PageSpan {
   span: Span
@@ -56,6 +64,8 @@ export interface PaymentRecordsDeps {
 
 export interface PaymentRecords {
   listPayments(caller: Auditor, query: PaymentQuery, page: PageSpan): Promise<Page<Payment>>
+  /** Counts payments by tenant and provider. @throws Problem 403 for another tenant */
+  stats(caller: Auditor, query: PaymentStatsQuery, span: Span): Promise<PaymentStats>
   payment(caller: Auditor, id: number): Promise<PaymentWithNotifications>
   listNotifications(
     caller: Auditor,
@@ -80,6 +90,12 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
       return toPage(asked, await inScope(db, scope, list, listMode(query)))
     },
 
+    async stats(caller, { tenant_id }, span) {
+      requireOwnTenant(caller, tenant_id)
+      const scope = scopeOf(caller, tenant_id)
+      return inScope(db, scope, (tx) => readStats(tx, deps.clock, span), 'filtered list')
+    },
+
     payment: (caller, id) =>
       forCaller(
         db,
@@ -93,8 +109,9 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
 
     async listNotifications(caller, query, { span, from }) {
       const asked = { list: notificationList, caller, query, from }
-      const list = (tx: TenantTx) => store.listNotifications(tx, asked, span)
-      return toPage(asked, await inScope(db, scopeOf(caller), list, listMode(query)))
+      const list = ofNamedTenant(asked, (tx) => store.listNotifications(tx, asked, span))
+      const scope = scopeOf(caller, query.tenant_id)
+      return toPage(asked, await inScope(db, scope, list, listMode(query)))
     },
 
     notification: (caller, id) =>

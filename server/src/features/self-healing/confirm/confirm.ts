@@ -104,11 +104,14 @@ async function apply(
   await db.acrossTenants((tx) => record(tx, actor, row, course, isoAt(clock)))
 }
 
+/** A failed repair can be confirmed only after a scan has proposed it again. */
+const AGAIN = 'Scan again, then confirm the repair again.'
+
 function whyFailed({ outcome, left }: Course): string | null {
   const [first] = outcome.failed
   if (first) return `${first.finding.subject}: ${first.why}`
   if (left.length === 0) return null
-  return `${left.length} findings remain after the repair. Confirm the repair again after the next scan.`
+  return `${left.length} findings remain after the repair. ${AGAIN}`
 }
 
 /** Records the result in the fix, its findings and the journal, in one transaction. */
@@ -131,10 +134,7 @@ async function record(
   const status = why === null && occurrences === 0 ? 'applied' : 'failed'
   await updateFix(tx, row.id, {
     status,
-    reason:
-      status === 'failed'
-        ? (why ?? `${occurrences} findings remain. Confirm the repair again to continue.`)
-        : null,
+    reason: status === 'failed' ? (why ?? `${occurrences} findings remain. ${AGAIN}`) : null,
     occurrences,
     round,
     applied_at: at,

@@ -23,6 +23,8 @@ export interface ScanOptions {
   signal?: AbortSignal
   /** True if no caller waits for the scan, which then pauses after each fix to leave time for requests. */
   isPatient?: boolean
+  /** Called before each check, with the title of its fix and the number of checks before it. */
+  onProgress?(title: string, done: number, total: number): void
 }
 
 /** The lock number of the whole scan. The lock number of a single fix is its id. */
@@ -37,7 +39,7 @@ const MAX_REST_MS = 2 * SECOND
  */
 export async function runScan(
   deps: Deps,
-  { signal, isPatient = false }: ScanOptions = {},
+  { signal, isPatient = false, onProgress }: ScanOptions = {},
 ): Promise<Scan | undefined> {
   const { db, clock, log, fixes } = deps
   const holder = await openLockConnection(deps.openConnection())
@@ -46,8 +48,10 @@ export async function runScan(
     const ending = AbortSignal.any([holder.lost, ...(signal ? [signal] : [])])
     const [at, begun] = [isoAt(clock), clock.monotonic()]
     const scanned: Scanned[] = []
-    for (const { id } of await db.acrossTenants((tx) => listFixes(tx, [...fixes.keys()]), 'read')) {
+    const all = await db.acrossTenants((tx) => listFixes(tx, [...fixes.keys()]), 'read')
+    for (const [done, { id, title }] of all.entries()) {
       ending.throwIfAborted()
+      onProgress?.(title, done, all.length)
       const since = clock.monotonic()
       // Skips a fix that is being confirmed, because the confirmation records the result itself.
       if (!(await holder.take('fixes', id))) continue

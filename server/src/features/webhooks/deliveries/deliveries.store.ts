@@ -2,7 +2,10 @@
 import { sql } from 'kysely'
 import type { Found, PageRequest } from '../../../lib/page.ts'
 import { readPage, type Scoped, type TenantTx } from '../../../platform/db/index.ts'
+import type { EventEntry } from '../events/message.ts'
+import { failureClassOf } from '../sending/status-class.ts'
 import type { ShownAttempt } from '../webhooks.schema.ts'
+import '../../../platform/journal/journal.table.ts'
 import '../webhooks.table.ts'
 
 const COLUMNS = [
@@ -32,6 +35,11 @@ export interface DeliveryFilter {
   status?: KeptDelivery['status']
   /** The id and the time of the event's journal entry. */
   entry?: Pick<KeptDelivery, 'id' | 'created_at'>
+  event?: string
+  /** The class of the last failed response, as stored. */
+  failureClass?: number
+  from?: string
+  before?: string
 }
 
 function ofWebhook({ db, tenantId }: Scoped, webhookId: number) {
@@ -45,7 +53,7 @@ function ofWebhook({ db, tenantId }: Scoped, webhookId: number) {
 export function listDeliveries(
   tx: TenantTx,
   webhookId: number,
-  { status, entry }: DeliveryFilter,
+  { status, entry, event, failureClass, from, before }: DeliveryFilter,
   asked: PageRequest,
 ): Promise<Found<KeptDelivery>> {
   return readPage(tx, asked, (scope) => ofWebhook(scope, webhookId), {
@@ -56,10 +64,50 @@ export function listDeliveries(
         filtered = filtered
           .where('entry_id', '=', entry.id)
           .where('event_at', '=', entry.created_at)
+      if (event) filtered = filtered.where('event', '=', event)
+      if (failureClass !== undefined)
+        // A node of an earlier release keeps the class of the previous response when a delivery succeeds.
+        filtered = filtered
+          .where('status_class', '=', failureClass)
+          .where('status', '<>', 'delivered')
+      // PostgreSQL reads only the daily partitions of the period.
+      if (from) filtered = filtered.where('event_at', '>=', from)
+      if (before) filtered = filtered.where('event_at', '<', before)
       return filtered
     },
     columns: { id: 'entry_id' },
   })
+}
+
+export function findDelivery(
+  tx: TenantTx,
+  webhookId: number,
+  id: number,
+): Promise<KeptDelivery | undefined> {
+  return ofWebhook(tx, webhookId).where('entry_id', '=', id).executeTakeFirst()
+}
+
+/** Returns the journal entry from which the message of a delivery is built. Undefined once the entry has been deleted. */
+export function findEntry(
+  tx: TenantTx,
+  { id, created_at }: Pick<KeptDelivery, 'id' | 'created_at'>,
+): Promise<EventEntry | undefined> {
+  return tx.db
+    .selectFrom('journal')
+    .select([
+      'id',
+      'action',
+      'tenant_id',
+      'resource_type',
+      'resource_id',
+      'user_id',
+      'changes',
+      'created_at',
+    ])
+    .where('tenant_id', '=', tx.tenantId)
+    .where('id', '=', id)
+    .where('created_at', '=', created_at)
+    .executeTakeFirst() as Promise<EventEntry | undefined>
 }
 
 /** Locks a delivery until the transaction ends. Waits for transactions that are recording an attempt. */
@@ -142,7 +190,13 @@ export async function insertDone(
   const { tenant_id, webhook_id, entry_id, event_at } = delivery
   await tx.db
     .insertInto('webhook_deliveries')
-    .values({ ...delivery, attempts: 1, retry_step: 1, due_at: null })
+    .values({
+      ...delivery,
+      attempts: 1,
+      retry_step: 1,
+      due_at: null,
+      status_class: failureClassOf(attempt),
+    })
     .execute()
   await tx.db
     .insertInto('webhook_attempts')

@@ -1,8 +1,10 @@
 /** SQL with which the engine finds due deliveries and records their attempts. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { deliveryCounts } from '../../stats/index.ts'
 import type { EventEntry } from '../events/message.ts'
 import type { Attempt } from '../sending/attempt.ts'
+import { failureClassOf } from '../sending/status-class.ts'
 import '../webhooks.table.ts'
 
 /** A due delivery with the journal entry from which its message is built. */
@@ -56,9 +58,9 @@ export interface DeliveryResult extends DeliveryOutcome {
 }
 
 /**
- * Records attempts and updates their deliveries. Does not update a delivery whose number of attempts has changed,
- * because another process has made an attempt in the meantime. Does not store an attempt whose webhook or delivery was
- * deleted, because the attempt would appear in a later delivery of the same event.
+ * Records attempts, updates their deliveries, and counts their ends. Does not update a delivery whose number of attempts
+ * has changed, because another process has made an attempt in the meantime. Does not store an attempt whose webhook or
+ * delivery was deleted, because the attempt would appear in a later delivery of the same event.
  *
  * A delivery that was queued again during the attempt has a different due time, and keeps its full retry schedule. A
  * delivery that a cancelled replay has ended during the attempt stays ended. A success always counts.
@@ -93,30 +95,39 @@ function moveDeliveries(tx: TenantTx, results: readonly DeliveryResult[], now: s
   tx.send(
     sql`with tried as materialized (
         select o.webhook_id, o.entry_id, o.event_at, o.attempts, o.retry_step, o.was_due, o.status,
-          o.due_at,
+          o.due_at, o.duration_ms, o.status_class,
           o.status <> 'delivered' and exists (select from webhook_queues q
             where q.webhook_id = o.webhook_id and q.resets <> o.resets) as is_late
         from unnest(${keysOf(results)}, ${of((o) => o.delivery.attempts)}::integer[],
             ${of((o) => o.delivery.retry_step)}::integer[],
             ${of((o) => o.delivery.due_at)}::timestamptz[], ${of((o) => o.resets)}::bigint[],
-            ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[])
-          as o(webhook_id, entry_id, event_at, attempts, retry_step, was_due, resets, status, due_at)
+            ${of((o) => o.status)}::text[], ${of((o) => o.due_at)}::timestamptz[],
+            ${of((o) => o.attempt.duration_ms)}::integer[],
+            ${of((o) => failureClassOf(o.attempt))}::smallint[])
+          as o(webhook_id, entry_id, event_at, attempts, retry_step, was_due, resets, status, due_at,
+            duration_ms, status_class)
       ), o as materialized (
-        select webhook_id, entry_id, event_at, attempts, retry_step, was_due, is_late,
+        select webhook_id, entry_id, event_at, attempts, retry_step, was_due, is_late, duration_ms,
+          status_class,
           case when is_late then 'pending' else status end as status,
           case when is_late then ${now}::timestamptz else due_at end as due_at
         from tried
-      )
+      ), moved as (
       update webhook_deliveries d set attempts = d.attempts + 1,
         retry_step = case when not (${moves}) then d.retry_step
           when o.is_late then 0 else d.retry_step + 1 end,
         status = case when ${moves} then o.status else d.status end,
         due_at = case when ${moves} then o.due_at else d.due_at end,
+        status_class = case when d.status <> 'delivered' then o.status_class end,
         finished_at = case when (${moves}) and o.status <> 'pending' then ${now}::timestamptz
           else d.finished_at end
       from o
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
-        and d.attempts = o.attempts`.compile(tx.db),
+        and d.attempts = o.attempts
+      returning d.tenant_id, o.duration_ms,
+        case when d.status = 'pending' then 'retried'
+          when d.finished_at = ${now}::timestamptz then d.status end as result)
+      ${deliveryCounts(sql`moved`, now)}`.compile(tx.db),
   )
 }
 
@@ -146,11 +157,14 @@ function keepAttempts(tx: TenantTx, results: readonly DeliveryResult[]): void {
 /** Marks deliveries as failed if their event is no longer in the journal, because their message cannot be built. */
 export function giveUpDeliveries(tx: TenantTx, lost: readonly DueDelivery[], now: string): void {
   tx.send(
-    sql`update webhook_deliveries d
+    sql`with ended as (
+      update webhook_deliveries d
       set status = 'failed', due_at = null, finished_at = ${now}::timestamptz
       from unnest(${lost.map((o) => o.webhook_id)}::bigint[], ${lost.map((o) => o.id)}::bigint[],
           ${lost.map((o) => o.created_at)}::timestamptz[]) as o(webhook_id, entry_id, event_at)
       where d.webhook_id = o.webhook_id and d.entry_id = o.entry_id and d.event_at = o.event_at
-        and d.due_at is not null`.compile(tx.db),
+        and d.due_at is not null
+      returning d.tenant_id, 'failed' as result, null::integer as duration_ms)
+      ${deliveryCounts(sql`ended`, now)}`.compile(tx.db),
   )
 }

@@ -62,24 +62,44 @@ const MIN_COUNTED = 10
 /** The number of webhooks above which a time step is an hour. Each step searches an index once per webhook. */
 const MANY_WEBHOOKS = 4
 
-export interface DeliveryStep {
+export interface WebhookHour {
+  webhook_id: number
+  /** The number of the hour, from 0. */
+  hour: number
   delivered: number
   failed: number
   is_estimate: boolean
 }
 
 /**
- * Counts the deliveries of a tenant's events from `since` on, in time steps of a quarter of an hour or an hour. Journal
- * ids ascend with time, so the ids at the start of each step delimit its deliveries in the primary key. If a webhook
- * has too many deliveries in a step, the first ones are counted and the rest is estimated. The start times are computed
- * first, because under row-level security an index condition cannot contain a calculation.
+ * Counts the deliveries of a tenant's events from `since` on, for each webhook or for one, in time steps of a quarter of
+ * an hour or an hour. Returns only the hours that have deliveries. Counts a limited number of deliveries of a webhook in
+ * each step, and estimates the others. Journal ids ascend with time, so the query finds the deliveries of a step in the
+ * primary key, by the ids at its start and at its end. The start times are computed first, because under row-level
+ * security an index condition cannot contain a calculation.
  */
-export async function countDeliveries(
-  tx: TenantTx & { tenantId: number },
+export async function countPerWebhook(
+  tx: TenantTx,
   since: string,
-): Promise<DeliveryStep[]> {
-  const { rows } = await sql<DeliveryStep>`
-    with hook as materialized (select id from webhooks where ${ofScope(tx, 'tenant_id')}),
+  webhookId?: number,
+): Promise<WebhookHour[]> {
+  const { rows } = await sql<WebhookHour>`
+    ${countedSteps(tx, since, webhookId)}
+    select c.webhook_id, c.n * ${sql.lit(HOURS)} / b.steps as hour,
+      sum(c.delivered * c.factor)::float8 as delivered, sum(c.failed * c.factor)::float8 as failed,
+      bool_or(c.factor > 1) as is_estimate
+    from counts c cross join budget b
+    where c.n < b.steps and c.counted > 0
+    group by 1, 2 order by 1, 2`.execute(tx.db)
+  return rows
+}
+
+/** Returns the tables `budget`, `step`, and `counts` per step and webhook. */
+function countedSteps(tx: TenantTx, since: string, webhookId?: number) {
+  const chosen = webhookId === undefined ? sql`` : sql`and id = ${webhookId}`
+  return sql`
+    with hook as materialized (
+      select id from webhooks where ${ofScope(tx, 'tenant_id')} ${chosen}),
     pace as materialized (
       select case when count(*) > ${sql.lit(MANY_WEBHOOKS)} then 1 else 4 end as steps,
         count(*) as webhooks from hook),
@@ -99,25 +119,22 @@ export async function countDeliveries(
         order by created_at, id limit 1), 9223372036854775807) as id
       from beginning),
     step as (
-      select n, id as first, lead(id) over (order by n) as ends from border)
-    select coalesce(sum(c.delivered * f.factor), 0)::float8 as delivered,
-      coalesce(sum(c.failed * f.factor), 0)::float8 as failed,
-      coalesce(bool_or(f.factor > 1), false) as is_estimate
-    from step left join (hook cross join budget) on step.first < step.ends
-    left join lateral (
-      select count(*) as counted, max(entry_id) as last,
-        count(*) filter (where status = 'delivered') as delivered,
-        count(*) filter (where status = 'failed') as failed
-      from (
-        select entry_id, status from webhook_deliveries
-        where webhook_id = hook.id and ${ofScope(tx, 'tenant_id')}
-          and entry_id >= step.first and entry_id < step.ends
-          and event_at >= ${since}::timestamptz - interval '1 hour'
-        order by entry_id limit (select each from budget)) d) c on true
-    cross join lateral (
-      select case when c.counted < budget.each or step.ends = 9223372036854775807 then 1
-        else (step.ends - step.first)::float8 / (c.last - step.first + 1) end as factor) f
-    where step.n < (select steps from budget)
-    group by step.n order by step.n`.execute(tx.db)
-  return rows
+      select n, id as first, lead(id) over (order by n) as ends from border),
+    counts as (
+      select step.n, hook.id as webhook_id, c.counted, c.delivered, c.failed, f.factor
+      from step join (hook cross join budget) on step.first < step.ends
+      cross join lateral (
+        select count(*) as counted, max(entry_id) as last,
+          count(*) filter (where status = 'delivered') as delivered,
+          count(*) filter (where status = 'failed') as failed
+        from (
+          select entry_id, status from webhook_deliveries
+          where webhook_id = hook.id and ${ofScope(tx, 'tenant_id')}
+            and entry_id >= step.first and entry_id < step.ends
+            and event_at >= ${since}::timestamptz - interval '1 hour'
+          order by entry_id limit (select each from budget)) d) c
+      cross join lateral (
+        select case when c.counted < budget.each or step.ends = 9223372036854775807 then 1
+          else (step.ends - step.first)::float8 / (c.last - step.first + 1) end as factor) f
+    )`
 }

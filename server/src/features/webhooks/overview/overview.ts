@@ -1,11 +1,10 @@
-/** The parts of the overview about webhooks and their deliveries. */
+/** The parts of the overview about webhooks. */
 import Type from 'typebox'
 import { MINUTE } from '../../../lib/clock.ts'
-import { Hourly, perHour, total } from '../../../lib/hours.ts'
 import { Id, Nullable, OneOf, Timestamp } from '../../../lib/shapes.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import { type OverviewParts, overviewPart } from '../../../platform/feature/feature.ts'
-import { countDeliveries, countWebhookStates, findFailing } from './overview.store.ts'
+import { countWebhookStates, findFailing } from './overview.store.ts'
 
 const MAX_NAMED = 3
 /** The minimum duration of failures to report. A receiver that has failed for a shorter time may only be restarting. */
@@ -79,36 +78,5 @@ export const WEBHOOKS_FIGURES: OverviewParts = {
       { description: 'Null for all tenants.' },
     ),
     read: async (tx) => (isOfTenant(tx) ? countWebhookStates(tx) : null),
-  }),
-  deliveries: overviewPart({
-    schema: Type.Object(
-      {
-        delivered: Count,
-        failed: Count,
-        is_estimate: Type.Boolean({
-          description:
-            'True if a webhook has very many deliveries in a quarter of an hour, so that counts are estimated.',
-        }),
-        hourly: Type.Object({
-          delivered: Hourly('Deliveries that succeeded, by the time of the event'),
-          failed: Hourly('Deliveries that failed for good, by the time of the event'),
-        }),
-      },
-      { description: 'The deliveries of the events of the last 24 hours. Null for all tenants.' },
-    ),
-    async read(tx, { since }) {
-      if (!isOfTenant(tx)) return null
-      const steps = await countDeliveries(tx, since)
-      const hourly = {
-        delivered: perHour(steps.map(({ delivered }) => delivered)),
-        failed: perHour(steps.map(({ failed }) => failed)),
-      }
-      return {
-        delivered: total(hourly.delivered),
-        failed: total(hourly.failed),
-        is_estimate: steps.some(({ is_estimate }) => is_estimate),
-        hourly,
-      }
-    },
   }),
 }

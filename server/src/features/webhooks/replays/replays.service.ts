@@ -14,13 +14,15 @@ import {
   append,
   journalEntry,
   ordererOf,
+  PUBLIC_ACTIONS,
 } from '../../../platform/journal/index.ts'
 import { scheduleQueue } from '../engine/queues.store.ts'
 import { notifyDue } from '../engine/topics.ts'
 import { isWanted } from '../events/subscription.ts'
 import { findWebhook, keepWebhook, lockWebhook } from '../registrations/registrations.store.ts'
 import { ensureWebhookDays } from '../upkeep/days.ts'
-import type { Replay, ReplayOrder } from '../webhooks.schema.ts'
+import type { Replay, ReplayOrder, ReplayPreview } from '../webhooks.schema.ts'
+import * as previews from './previews.store.ts'
 import * as store from './replays.store.ts'
 
 export interface ReplaysDeps {
@@ -35,14 +37,19 @@ export interface ReplaysDeps {
 export interface ReplaySpan {
   since: string
   until: string
+  only_failed: boolean
 }
 
 export interface Replays {
   /** Returns the requested period. Rejects a start too early or in the future, or an end before the start. */
-  spanOf(order: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan
+  spanOf(order: Partial<ReplayOrder>, refuse: Refuse, part?: 'body' | 'query'): ReplaySpan
+  /** Counts what a replay would queue, and changes nothing. */
+  preview(caller: Admin, webhookId: number, span: ReplaySpan): Promise<ReplayPreview>
   /** Queues the events of a period again. @throws Problem 409 while another replay of the webhook is running */
   replay(caller: Admin, webhookId: number, span: ReplaySpan): Promise<Replay>
   find(caller: Admin, webhookId: number, id: number): Promise<Replay>
+  /** Returns the latest 50 replays of a webhook, latest first. */
+  list(caller: Admin, webhookId: number): Promise<Replay[]>
   /**
    * Cancels a replay: stops queueing events, and removes the replay's pending deliveries.
    * @throws Problem 409 if the replay has ended and none of its deliveries is pending
@@ -89,22 +96,26 @@ export function replaysService(deps: ReplaysDeps): Replays {
   jobs.work(REPLAY, (job, { signal }) => runReplay(deps, job, signal), { concurrency: 3 })
   jobs.work(CANCEL, (job, { signal }) => cancelReplay(deps, job, signal), { concurrency: 3 })
 
-  function spanOf({ since, until }: Partial<ReplayOrder>, refuse: Refuse): ReplaySpan {
+  function spanOf(
+    { since, until, only_failed = false }: Partial<ReplayOrder>,
+    refuse: Refuse,
+    part: 'body' | 'query' = 'body',
+  ): ReplaySpan {
     const now = clock.now()
     // Events are stored for whole days, so a replay can start at the beginning of the oldest day.
     const earliest = Math.floor((now - keepDays * DAY) / DAY) * DAY
     const start = since === undefined ? earliest : instantOf(since)
-    if (start > now) refuse(['body', 'since'], 'since must not be in the future')
+    if (start > now) refuse([part, 'since'], 'since must not be in the future')
     if (start < earliest)
       refuse(
-        ['body', 'since'],
+        [part, 'since'],
         `since must not be before ${iso(earliest)}, because older events are not kept`,
       )
     // The last millisecond of the period. A date without a time includes the whole day.
     const end = until === undefined ? now : instantOf(until) + (isBareDate(until) ? DAY - 1 : 0)
     if (since !== undefined && until !== undefined && end < start)
-      refuse(['body', 'until'], 'until must not be before since')
-    return { since: iso(start), until: iso(Math.min(end, now)) }
+      refuse([part, 'until'], 'until must not be before since')
+    return { since: iso(start), until: iso(Math.min(end, now)), only_failed }
   }
 
   async function cancel(tx: TenantTx, actor: Actor, webhookId: number, id: number): Promise<void> {
@@ -124,7 +135,25 @@ export function replaysService(deps: ReplaysDeps): Replays {
   return {
     spanOf,
 
-    replay: (caller, webhookId, { since, until }) =>
+    preview: (caller, webhook_id, span) =>
+      db.inTenant(
+        caller.tenant_id,
+        async (tx) => {
+          const { events } = orNotFound(await findWebhook(tx, webhook_id), 'webhook')
+          const { since, until, only_failed } = span
+          const { read, count } = only_failed
+            ? await previews.countFailed(tx, { webhook_id, since, until })
+            : await previews.countEvents(
+                tx,
+                span,
+                PUBLIC_ACTIONS.filter((action) => isWanted(events, action)),
+              )
+          return { since, until, count, is_minimum: read === previews.MAX_COUNTED }
+        },
+        'read',
+      ),
+
+    replay: (caller, webhookId, span) =>
       db.inTenant(caller.tenant_id, async (tx) => {
         // Runs concurrent requests one after the other, so that each sees a replay that another request has started.
         const { tenant_id } = orNotFound(await lockWebhook(tx, webhookId), 'webhook')
@@ -134,18 +163,29 @@ export function replaysService(deps: ReplaysDeps): Replays {
             detail: `Replay ${running.id} of this webhook is running. Wait until it ends, or cancel it.`,
           })
         const actor = actorOf(caller)
-        const order = { tenant_id, webhook_id: webhookId, since, until, actor: ordererOf(actor) }
+        const { since, until, only_failed } = span
+        const order = { tenant_id, webhook_id: webhookId, ...span, actor: ordererOf(actor) }
         const replay = await store.insertReplay(tx, order)
         await send(tx, { id: replay.id, tenant_id })
         await append(tx, actor, {
           ...journalEntry('webhook.replayed', 'webhook', { tenant_id, id: webhookId }),
-          changes: { replay_id: replay.id, since, until },
+          changes: { replay_id: replay.id, since, until, ...(only_failed ? { only_failed } : {}) },
         })
         return { ...replay, waiting: 0, delivered: 0, failed: 0 }
       }),
 
     find: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, (tx) => existing(tx, webhookId, id), 'read'),
+
+    list: (caller, webhookId) =>
+      db.inTenant(
+        caller.tenant_id,
+        async (tx) => {
+          orNotFound(await findWebhook(tx, webhookId), 'webhook')
+          return store.listReplays(tx, webhookId)
+        },
+        'read',
+      ),
 
     cancel: (caller, webhookId, id) =>
       db.inTenant(caller.tenant_id, (tx) => cancel(tx, actorOf(caller), webhookId, id)),
@@ -229,8 +269,9 @@ async function queueBatch(
   if (!(await keepWebhook(tx, webhook_id))) return false
   const replay = await store.lockRunning(tx, id)
   if (!replay) return false
-  const entries = await store.readEntries(tx, replay, BATCH)
-  const events = entries.filter(({ action }) => isWanted(replay.events, action))
+  const { only_failed } = replay
+  const entries = await (only_failed ? store.readFailed : store.readEntries)(tx, replay, BATCH)
+  const events = entries.filter(({ action }) => only_failed || isWanted(replay.events, action))
   if (events.length > 0) {
     // Locks the queue before the deliveries. All code that locks both must use this order, to avoid deadlocks.
     await scheduleQueue(tx, replay.webhook_id, now)
@@ -240,7 +281,8 @@ async function queueBatch(
   const last = entries.at(-1) ?? { created_at: replay.event_at, id: replay.entry_id }
   const isLast = entries.length < BATCH
   await store.advanceReplay(tx, id, {
-    event_at: last.created_at,
+    // Stays after the period, see `insertReplay`.
+    ...(only_failed ? {} : { event_at: last.created_at }),
     entry_id: last.id,
     found: replay.found + events.length,
     ...(isLast ? { state: 'completed', finished_at: now } : {}),

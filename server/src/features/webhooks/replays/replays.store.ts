@@ -3,17 +3,25 @@ import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
 import type { LongJobRow } from '../../../platform/feature/job-source.ts'
 import type { Actor } from '../../../platform/journal/index.ts'
+import { TEST_EVENT } from '../events/subscription.ts'
 import type { Replay } from '../webhooks.schema.ts'
 import '../../../platform/journal/journal.table.ts'
 import '../webhooks.table.ts'
+import { MAX_COUNTED } from './previews.store.ts'
 
 /** A running replay with the current subscriptions of its webhook. */
 export interface RunningReplay {
   id: number
   tenant_id: number
   webhook_id: number
+  since: string
   until: string
-  /** The time of the last journal entry that was handled. Before the first one, the start of the period. */
+  /** Whether the replay queues only deliveries that failed for good. */
+  only_failed: boolean
+  /**
+   * The time of the last journal entry that was handled. Before the first one, the start of the period. If only failed
+   * deliveries are queued, always a time after the period.
+   */
   event_at: string
   entry_id: number
   found: number
@@ -33,22 +41,32 @@ const COLUMNS = [
   'webhook_id',
   'since',
   'until',
+  'only_failed',
   'state',
   'found',
   'created_at',
   'finished_at',
 ] as const
 
+/** The period of a replay, with both ends inclusive. */
+interface ReplayPeriod {
+  webhook_id: number
+  since: string
+  until: string
+  only_failed?: boolean
+}
+
 export function insertReplay(
   tx: TenantTx,
-  {
-    actor,
-    ...replay
-  }: { tenant_id: number; webhook_id: number; since: string; until: string; actor: Actor },
+  { actor, ...replay }: ReplayPeriod & { tenant_id: number; actor: Actor },
 ): Promise<KeptReplay> {
+  // Nodes of earlier releases ignore `only_failed` and queue all entries after `event_at`. So let them find no entries.
+  const event_at = replay.only_failed
+    ? sql<string>`${replay.until}::timestamptz + interval '1 millisecond'`
+    : replay.since
   return tx.db
     .insertInto('webhook_replays')
-    .values({ ...replay, actor: JSON.stringify(actor), event_at: replay.since })
+    .values({ ...replay, actor: JSON.stringify(actor), event_at })
     .returning(COLUMNS)
     .executeTakeFirstOrThrow()
 }
@@ -59,7 +77,7 @@ export const REPLAY_JOBS = sql<LongJobRow>`
   select ${sql.lit(ID_PREFIX)} || id as id, 'replay' as kind, tenant_id, webhook_id::text as subject_id,
     state as status, case when state = 'running' then 'Queueing the events' end as phase,
     found as done, null::bigint as total, 'events' as unit, null as error,
-    jsonb_build_object('since', since, 'until', until) as result, actor, created_at,
+    jsonb_build_object('since', since, 'until', until, 'only_failed', only_failed) as result, actor, created_at,
     created_at as started_at, null::timestamptz(3) as progressed_at,
     null::timestamptz(3) as counted_since, finished_at, state = 'running' as can_cancel
   from webhook_replays`
@@ -113,6 +131,53 @@ export async function findReplay(
   return { ...replay, waiting, delivered, failed }
 }
 
+/** The maximum number of replays in the list of a webhook. */
+const MAX_LISTED = 50
+
+/**
+ * Returns the latest replays of a webhook, latest first. Counts the states of up to 100,000 deliveries of each replay.
+ * @param limit the maximum number of deliveries to count for each replay; smaller in tests
+ */
+export async function listReplays(
+  tx: TenantTx,
+  webhookId: number,
+  limit = MAX_COUNTED,
+): Promise<Replay[]> {
+  const { rows } = await sql<Replay>`
+    select r.id, r.webhook_id, r.since, r.until, r.only_failed, r.state, r.found, r.created_at,
+      r.finished_at, c.waiting, c.delivered, c.failed
+    from (
+      select id, webhook_id, since, until, only_failed, state, found, created_at, finished_at
+      from webhook_replays where tenant_id = ${tx.tenantId} and webhook_id = ${webhookId}
+      order by id desc limit ${sql.lit(MAX_LISTED)}) r
+    cross join lateral (
+      select count(*) filter (where status = 'pending') as waiting,
+        count(*) filter (where status = 'delivered') as delivered,
+        count(*) filter (where status = 'failed') as failed
+      from (
+        select status from webhook_deliveries d
+        where d.webhook_id = ${webhookId} and d.tenant_id = ${tx.tenantId} and d.replay_id = r.id
+          and d.event_at between r.since and r.until
+        limit ${sql.lit(limit)}) few) c
+    order by r.id desc`.execute(tx.db)
+  return rows
+}
+
+/** Returns the next failed deliveries of the replay's period, up to `limit`. Omits tests, which are sent only once. */
+export async function readFailed(
+  tx: TenantTx,
+  { webhook_id, since, until, entry_id }: RunningReplay,
+  limit: number,
+): Promise<PastEvent[]> {
+  const { rows } = await sql<PastEvent>`
+    select entry_id as id, event as action, event_at as created_at from webhook_deliveries
+    where tenant_id = ${tx.tenantId} and webhook_id = ${webhook_id} and status = 'failed'
+      and entry_id > ${entry_id} and event <> ${TEST_EVENT}
+      and event_at between ${since}::timestamptz and ${until}::timestamptz
+    order by entry_id limit ${limit}`.execute(tx.db)
+  return rows
+}
+
 export function listRunning(tx: TenantTx): Promise<{ id: number; tenant_id: number }[]> {
   return tx.db
     .selectFrom('webhook_replays')
@@ -147,7 +212,9 @@ export function lockRunning(tx: TenantTx, id: number): Promise<RunningReplay | u
       'webhook_replays.id',
       'webhook_replays.tenant_id',
       'webhook_replays.webhook_id',
+      'webhook_replays.since',
       'webhook_replays.until',
+      'webhook_replays.only_failed',
       'webhook_replays.event_at',
       'webhook_replays.entry_id',
       'webhook_replays.found',
@@ -284,11 +351,12 @@ export async function withdrawReplay(
     ), kept as (
       update webhook_deliveries d
       set due_at = null, finished_at = ${now}::timestamptz, replay_id = null,
-        status = case when exists (
-          select from webhook_attempts a where a.webhook_id = d.webhook_id
-            and a.entry_id = d.entry_id and a.event_at = d.event_at and a.error is null)
-          then 'delivered' else 'failed' end
-      from waiting w
+        status = case when s.is_delivered then 'delivered' else 'failed' end,
+        status_class = case when not s.is_delivered then d.status_class end
+      from waiting w cross join lateral (select exists (
+        select from webhook_attempts a where a.webhook_id = w.webhook_id
+          and a.entry_id = w.entry_id and a.event_at = w.event_at and a.error is null)
+        as is_delivered) s
       where w.attempts > 0 and d.webhook_id = w.webhook_id and d.entry_id = w.entry_id
         and d.event_at = w.event_at
     )

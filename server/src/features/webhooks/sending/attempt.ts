@@ -41,6 +41,12 @@ export type SendMessage = (
   signal?: AbortSignal,
 ) => Promise<Attempt>
 
+/** Returns the headers that are the same in every attempt of a message, in every release. */
+export const fixedHeaders = (id: string) => ({
+  'content-type': 'application/json',
+  'webhook-id': id,
+})
+
 /** Creates the function that sends messages. `version` is the service's version, for the `user-agent` header. */
 export function sender(deps: { outbound: Outbound; clock: Clock; version: string }): SendMessage {
   const { outbound, clock } = deps
@@ -65,9 +71,8 @@ export function sender(deps: { outbound: Outbound; clock: Clock; version: string
     const exchange = await outbound.post({
       url,
       headers: {
-        'content-type': 'application/json',
+        ...fixedHeaders(id),
         'user-agent': agent,
-        'webhook-id': id,
         'webhook-timestamp': String(timestamp),
         'webhook-signature': signatureOf(keys, id, timestamp, body),
       },

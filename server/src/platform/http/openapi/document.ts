@@ -138,6 +138,10 @@ const ETAG_HEADER = {
   description: 'The entity tag of the response. Send it as `If-None-Match` with the next request.',
   schema: { type: 'string' },
 }
+const TOTAL_HEADER = {
+  description: 'The number of records on all pages.',
+  schema: { type: 'integer' },
+}
 const IF_NONE_MATCH = { 'If-None-Match': 'The `ETag` of an earlier response.' }
 
 function contentOf(op: AnyOperation, schema: TSchema, schemaOf: ShowSchema): Json {
@@ -170,7 +174,11 @@ function respond(op: AnyOperation, status: number, schemaOf: ShowSchema): Json {
   const schema = status === NO_CONTENT || status === NOT_MODIFIED ? null : op.success[1]
   return {
     description: DESCRIBED[status] ?? (schema === null ? 'Success without a body' : 'Done'),
-    headers: op.etag ? { ...OF_ALL, ETag: ETAG_HEADER } : OF_ALL,
+    headers: {
+      ...OF_ALL,
+      ...(op.etag ? { ETag: ETAG_HEADER } : {}),
+      ...(op.countsTotal ? { 'X-Total-Count': TOTAL_HEADER } : {}),
+    },
     ...(schema === null ? {} : { content: contentOf(op, schema, schemaOf) }),
   }
 }
