@@ -22,7 +22,7 @@ import { SignIn } from './pages/entry/sign-in.tsx'
 import { Unavailable } from './pages/entry/unavailable.tsx'
 import { clearToasts } from './parts/toasts.ts'
 import { IdleWarning } from './session/idle-warning.tsx'
-import { type Person, session, useSessionState } from './session/index.ts'
+import { type Person, type SignedOutReason, session, useSessionState } from './session/index.ts'
 import { hrefOfNext, safeNext } from './session/next-page.ts'
 import { ServiceBanner } from './session/service-banner.tsx'
 import { partsRoute, signedInRoutes } from './shell/routes.tsx'
@@ -200,6 +200,9 @@ declare module '@tanstack/react-router' {
   }
 }
 
+/** The reasons after which the next sign-in leads back to the page. `none` follows a reload during maintenance. */
+const COMING_BACK: readonly SignedOutReason[] = ['idle', 'ended', 'none']
+
 /**
  * Redirects to the sign-in page. After the sign-in the user returns to this page, unless the user signed out on
  * purpose.
@@ -207,8 +210,7 @@ declare module '@tanstack/react-router' {
 function leaveForSignIn(): void {
   const state = session.state()
   const { href, search } = router.latestLocation
-  const comesBack =
-    state.status === 'signed-out' && (state.reason === 'idle' || state.reason === 'ended')
+  const comesBack = state.status === 'signed-out' && COMING_BACK.includes(state.reason)
   const next = comesBack ? (search.next ?? href) : undefined
   void router.navigate({ to: '/sign-in', search: readNext({ next }), replace: true })
 }

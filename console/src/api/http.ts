@@ -4,9 +4,10 @@ import { PREFIX } from './prefix.ts'
 import { ApiError, problemOf } from './problem.ts'
 
 const TIMEOUT_MS = 30_000
+const NOT_MODIFIED = 304
 
 /**
- * Sends a request.
+ * Sends a request. A 304 response counts as a success.
  * @throws ApiError when the response is not a success, or no response arrives
  */
 export async function send(request: Request): Promise<Response> {
@@ -24,7 +25,7 @@ export async function send(request: Request): Promise<Response> {
     // A large body may take longer than the time limit for the response.
     clearTimeout(timer)
   }
-  if (response.ok) {
+  if (response.ok || response.status === NOT_MODIFIED) {
     noteAnswer(response.status)
     return response
   }

@@ -16,7 +16,9 @@ export function useNow(): Date {
 
 /** Shows how long ago a time was. The full time and its zone appear on hover. */
 export function Ago({ at, absent = commonTexts.never }: { at: string | null; absent?: string }) {
-  const now = useNow()
+  // Renders again with time. The time itself is read here, so that an event that was just loaded is never in the future.
+  useNow()
+  const now = new Date()
   if (at === null) return <span className="muted">{absent}</span>
   const time = new Date(at)
   return (

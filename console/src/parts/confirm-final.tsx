@@ -12,8 +12,8 @@ interface ConfirmFinalProps<Result> {
   readonly title: string
   /** The consequence in numbers. */
   readonly children: ReactNode
-  /** The name to type. */
-  readonly name: string
+  /** The name to type. Undefined if the act can be repeated, such as a download. */
+  readonly name?: string
   /** Performs the act. A refusal with the code `reauth_required` makes the dialog ask for the password. */
   readonly act: () => Promise<Result>
   /** Called after the service performed the act, unless the dialog is gone. */
@@ -23,7 +23,7 @@ interface ConfirmFinalProps<Result> {
   readonly confirm?: (input: ConfirmationInput) => Promise<unknown>
 }
 
-/** Asks before a final act. The reader types the name, and the password when the service asks for it. */
+/** Asks before a final act. The reader types the name, if any, and the password when the service asks for it. */
 export function ConfirmFinal<Result>(props: ConfirmFinalProps<Result>) {
   const { title, children, name, onCancel } = props
   const { isBusy, asked, trouble, submit } = useFinalAct(props)
@@ -31,7 +31,7 @@ export function ConfirmFinal<Result>(props: ConfirmFinalProps<Result>) {
     <Dialog title={title} alert isBusy={isBusy} onClose={onCancel}>
       {children}
       <form className="stack confirm-fields" onSubmit={submit} noValidate>
-        <ConfirmField name="name" label={texts.typeToConfirm(name)} />
+        {name !== undefined && <ConfirmField name="name" label={texts.typeToConfirm(name)} />}
         {asked !== 'nothing' && (
           <ConfirmField
             name="password"
@@ -130,11 +130,11 @@ function clearRefused(form: HTMLFormElement, error: unknown): void {
 
 function faultOf(
   typed: string,
-  name: string,
+  name: string | undefined,
   asked: Asked,
   { password, code }: ConfirmationInput,
 ): string | undefined {
-  if (typed.trim() !== name) return texts.typeExactly(name)
+  if (name !== undefined && typed.trim() !== name) return texts.typeExactly(name)
   if (asked !== 'nothing' && !password) return texts.passwordMissing
   return asked === 'code' && !code ? texts.codeMissing : undefined
 }

@@ -40,11 +40,12 @@ export function findFaults(form: HTMLFormElement): FieldFault[] {
 }
 
 function describeFault(control: Control): string {
-  const { valueMissing, typeMismatch, tooShort } = control.validity
+  const { valueMissing, typeMismatch, tooShort, patternMismatch } = control.validity
   if (control.type === 'number' && 'max' in control && !valueMissing)
     return formTexts.outOfRange(control.min, control.max)
   if (valueMissing) return control.dataset.missing ?? formTexts.invalid
   if (typeMismatch) return formTexts.notAnEmail
+  if (patternMismatch && control.title) return control.title
   if (tooShort && 'minLength' in control) return formTexts.tooShort(control.minLength)
   return formTexts.invalid
 }

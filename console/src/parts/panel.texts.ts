@@ -1,3 +1,4 @@
 export const panelTexts = {
   close: 'Close the panel',
+  content: 'Details',
 }

@@ -3,6 +3,8 @@ import { useRef } from 'react'
 import { Icon } from '../parts/icon.tsx'
 import { addressOf, useClinicId } from './clinic.ts'
 import { ClinicSwitcher } from './clinic-switcher.tsx'
+import { FailingBadge } from './failing-webhooks.tsx'
+import { FaultsBadge } from './found-faults.tsx'
 import { type ConsolePage, type PageGroup, pagesFor } from './pages.ts'
 import { usePersonHere } from './person.ts'
 import { shellTexts as texts } from './shell.texts.ts'
@@ -61,6 +63,8 @@ function NavigationGroup({ group, pages, onNavigate }: NavigationGroupProps) {
               {page.navigation && <Icon name={page.navigation.icon} />}
               {page.title}
               {page.navigation?.badge === 'waiting' && <WaitingBadge />}
+              {page.navigation?.badge === 'failing' && <FailingBadge />}
+              {page.navigation?.badge === 'faults' && <FaultsBadge />}
             </Link>
           </li>
         ))}

@@ -11,7 +11,7 @@ import { shellTexts } from './shell.texts.ts'
 export type PageGroup = keyof typeof shellTexts.groups
 
 /** A number beside the name of a page in the navigation. */
-export type NavigationBadge = 'waiting'
+export type NavigationBadge = 'waiting' | 'failing' | 'faults'
 
 /** A page of the console. Its module exports the component as `Page`. */
 export interface ConsolePage {
@@ -77,6 +77,90 @@ export const pages: readonly ConsolePage[] = [
     roles: ['superadmin', 'admin', 'auditor'],
     navigation: { group: 'records', icon: 'audit' },
     key: 'a',
+  },
+  {
+    title: titles.webhooks,
+    path: '/webhooks',
+    load: () => import('../pages/webhooks/webhooks.tsx'),
+    roles: ['superadmin', 'admin'],
+    navigation: { group: 'connections', icon: 'webhooks', badge: 'failing' },
+    key: 'w',
+  },
+  {
+    title: titles.webhook,
+    path: '/webhooks/$id',
+    load: () => import('../pages/webhooks/webhook.tsx'),
+    roles: ['superadmin', 'admin'],
+  },
+  {
+    title: titles.payments,
+    path: '/payments',
+    load: () => import('../pages/payments/payments.tsx'),
+    roles: ['superadmin', 'admin', 'auditor'],
+    navigation: { group: 'connections', icon: 'payments' },
+    key: 'p',
+  },
+  {
+    title: titles.paymentNotifications,
+    path: '/payments/notifications',
+    load: () => import('../pages/payments/notifications.tsx'),
+    roles: ['superadmin', 'admin', 'auditor'],
+  },
+  {
+    title: titles.backups,
+    path: '/backups',
+    load: () => import('../pages/backups/backups.tsx'),
+    roles: ['superadmin', 'admin'],
+    navigation: { group: 'protection', icon: 'backups' },
+    key: 'b',
+  },
+  {
+    title: titles.restore,
+    path: '/backups/restore',
+    load: () => import('../pages/backups/restore.tsx'),
+    roles: ['superadmin', 'admin'],
+  },
+  {
+    title: titles.encryption,
+    path: '/encryption',
+    load: () => import('../pages/encryption/encryption.tsx'),
+    roles: ['superadmin'],
+    isPlatform: true,
+    navigation: { group: 'protection', icon: 'key' },
+    key: 'e',
+  },
+  {
+    title: titles.cache,
+    path: '/cache',
+    load: () => import('../pages/cache/cache.tsx'),
+    roles: ['superadmin', 'admin'],
+    navigation: { group: 'protection', icon: 'cache' },
+    key: 'c',
+  },
+  {
+    title: titles.healing,
+    path: '/self-healing',
+    load: () => import('../pages/self-healing/self-healing.tsx'),
+    roles: ['superadmin', 'admin'],
+    navigation: { group: 'protection', icon: 'healing', badge: 'faults' },
+    key: 'r',
+  },
+  {
+    title: titles.health,
+    path: '/health',
+    load: () => import('../pages/health/health.tsx'),
+    roles: ['superadmin', 'admin'],
+    navigation: { group: 'protection', icon: 'health' },
+    key: 'h',
+  },
+  {
+    title: titles.tenants,
+    path: '/tenants',
+    load: () => import('../pages/tenants/tenants.tsx'),
+    roles: ['superadmin'],
+    isPlatform: true,
+    navigation: { group: 'platform', icon: 'clinic' },
+    key: 't',
   },
   {
     title: titles.settings,

@@ -1,4 +1,4 @@
-import { formatNumber } from '../words/numbers.ts'
+import { formatCount, formatNumber } from '../words/numbers.ts'
 
 /** Texts of the frame around every page. */
 export const shellTexts = {
@@ -37,10 +37,23 @@ export const shellTexts = {
     users: 'Users',
     approvals: 'Approvals',
     departments: 'Departments',
+    tenants: 'Clinics',
     settings: 'Clinic settings',
     account: 'My account',
     audit: 'Audit log',
+    webhooks: 'Webhooks',
+    webhook: 'Webhook',
+    payments: 'Payments',
+    paymentNotifications: 'Payment notifications',
+    encryption: 'Encryption',
+    cache: 'Patient cache',
+    healing: 'Self-healing',
+    health: 'Health',
+    backups: 'Backups',
+    restore: 'Restore a backup',
   },
+  failing: (count: number) => `${formatNumber(count)} failing`,
+  faults: (count: number) => formatCount(count, 'fault needs a decision', 'faults need a decision'),
   waiting: (count: number) => `${formatNumber(count)} waiting for approval`,
   found: { pages: 'Pages', people: 'People', departments: 'Departments' },
 }

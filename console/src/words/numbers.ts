@@ -44,3 +44,7 @@ export function formatBytes(bytes: number): string {
   const number = size < 10 ? oneDigit.format(size) : whole.format(Math.round(size))
   return `${number} ${BYTE_UNITS[unit]}`
 }
+
+/** Formats a duration in milliseconds: `84 ms`, `2.1 s`. */
+export const formatMilliseconds = (milliseconds: number): string =>
+  milliseconds < 1_000 ? `${milliseconds} ms` : `${oneDigit.format(milliseconds / 1_000)} s`

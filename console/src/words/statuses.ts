@@ -20,6 +20,7 @@ const statuses = {
   tenant: {
     active: status('ok', 'Active'),
     inactive: status('off', 'Inactive'),
+    deleted: status('failed', 'Deleted'),
   },
   factor: {
     on: status('ok', 'On'),

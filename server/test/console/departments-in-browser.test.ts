@@ -203,7 +203,7 @@ describe.skipIf(!CHROMIUM)('the list of departments', () => {
     })
     const asked: string[] = []
     page.on('request', (request) => {
-      const isOfShell = /\/tenants|status=pending/.test(request.url())
+      const isOfShell = /\/tenants|\/overview/.test(request.url())
       if (request.url().includes('/api/admin/') && !isOfShell) asked.push(request.url())
     })
     await page.reload()

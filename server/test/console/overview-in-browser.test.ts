@@ -80,9 +80,22 @@ async function disturb(clinic: Clinic): Promise<void> {
      select gen_random_uuid(), id, $1, 'create', 'failed', '{}', '{}', now() from made`,
     [id],
   )
+  await count(id)
   const config = { CARDNET_WEBHOOK_SECRET: [] }
   const earlier = await openService({ database: service.database, config, role: 'api' })
   await senderTo(earlier)(cardnetNotice('succeeded'))
+}
+
+/** Adds counts: one event in the current quarter of an hour, and ten for each of the 29 days before. */
+async function count(tenantId: number): Promise<void> {
+  await service.database.sql(
+    `insert into stats (tenant_id, series, slot, count, step)
+     select $1, series, date_bin('15 minutes', now(), 'epoch') - n * interval '1 day',
+       case when n = 0 then 1 else 10 end, step
+     from generate_series(0, 29) n, (values ('sign_ins', 0), ('refused_sign_ins', 0),
+       ('changes', 0), ('deliveries_delivered', 7), ('deliveries_failed', 9)) s(series, step)`,
+    [tenantId],
+  )
 }
 
 async function openOverview(
@@ -146,6 +159,26 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
     await page.waitForURL(new RegExp(`/t/${busy.id}/users/approvals`))
   })
 
+  it('asks a superadmin to look at an unhealthy part, and names a backup that was only verified', async () => {
+    const page = await (await openPerson(browser, base)).newTab()
+    await page.route('**/api/admin/overview?*', async (route) => {
+      const response = await route.fetch()
+      const overview = await response.json()
+      const [first] = overview.health.components
+      Object.assign(first, { name: 'backups', state: 'degraded', reason: 'Too old.' })
+      const at = new Date().toISOString()
+      const backup = { created_at: at, verified_at: at, drill_seconds: null, is_late: false }
+      Object.assign(overview.attention, { backups: { ...overview.attention.backups, ...backup } })
+      await route.fulfill({ response, json: overview })
+    })
+    await page.goto('/console')
+    await submitSignIn(page, { ...SUPERADMIN, subdomain: 'platform' })
+    await page.getByRole('heading', { name: 'Verified backup' }).waitFor()
+    const link = needs(page).getByRole('link', { name: /part.* of the service need.* attention$/ })
+    await link.click()
+    await page.getByRole('heading', { level: 1, name: 'Health' }).waitFor()
+  })
+
   it('shows numbers, charts, the health of the service and the latest changes', async () => {
     const page = await openOverview(adminOf(busy))
     const figures = page.getByRole('region', { name: 'Last 24 hours' })
@@ -157,6 +190,64 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
     const latest = page.getByRole('region', { name: 'Latest changes' })
     await latest.getByRole('link', { name: /^User blocked/ }).click()
     await page.getByRole('complementary').getByText('A user was blocked').first().waitFor()
+  })
+
+  it('shows the figures and charts of the period in the URL', async () => {
+    const page = await openOverview(adminOf(busy))
+    const totalOf = (period: string) =>
+      page
+        .getByRole('region', { name: period })
+        .locator('.card', { has: page.getByRole('heading', { name: 'Changes', exact: true }) })
+        .locator('.figure')
+        .textContent()
+    expect(await totalOf('Last 24 hours')).toBe('1')
+    await page.getByRole('button', { name: 'Last 30 days' }).click()
+    await page.getByRole('region', { name: 'Last 30 days' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?period=30d')
+    expect(await totalOf('Last 30 days')).toBe('291')
+    await page.reload()
+    await page.getByRole('region', { name: 'Last 30 days' }).waitFor()
+    await page.getByRole('button', { name: 'Last 7 days' }).click()
+    await page.getByRole('region', { name: 'Last 7 days' }).waitFor()
+    expect(await totalOf('Last 7 days')).toBe('61')
+    await page.goBack()
+    await page.getByRole('region', { name: 'Last 30 days' }).waitFor()
+  })
+
+  it('reads out values by keyboard and marks the day that has not ended, also in the table', async () => {
+    const page = await openOverview(adminOf(busy), '/console/overview?period=7d')
+    const chart = page.getByRole('slider', { name: 'Sign-ins' })
+    await chart.focus()
+    await page.keyboard.press('End')
+    const reading = () => chart.getAttribute('aria-valuetext')
+    expect(await reading()).toMatch(/[(]so far[)]: Signed in 1, Refused 1$/)
+    await page.keyboard.press('ArrowLeft')
+    expect(await reading()).toMatch(/^[^:(]+: Signed in 10, Refused 10$/)
+    await page.getByRole('button', { name: 'Show as table: Webhook deliveries' }).click()
+    const rows = page
+      .getByRole('region', { name: 'Webhook deliveries, as a table' })
+      .getByRole('row')
+    expect(await rows.count()).toBe(1 + 7)
+    expect(await rows.last().textContent()).toMatch(/[(]so far[)]11$/)
+    expect(await rows.nth(1).textContent()).toMatch(/1010$/)
+  })
+
+  it('shows zeros where nothing happened', async () => {
+    const page = await openOverview(adminOf(quiet))
+    const chart = page.getByRole('slider', { name: 'Webhook deliveries' })
+    expect(await chart.getAttribute('aria-valuetext')).toMatch(/: Delivered 0, Failed 0$/)
+  })
+
+  it('shows the other sections if the figures cannot be loaded', async () => {
+    const person = await openPerson(browser, base)
+    person.expectStatus(500)
+    const page = await person.newTab()
+    const json = { detail: 'An internal error occurred.', code: 'internal' }
+    await page.route('**/api/admin/stats?*', (route) => route.fulfill({ status: 500, json }))
+    await page.goto('/console')
+    await submitSignIn(page, adminOf(quiet))
+    await page.getByText('An internal error occurred.').first().waitFor()
+    await page.getByRole('region', { name: 'Health' }).getByText('Database').waitFor()
   })
 
   it('names the sections that cannot be loaded, and shows the other sections', async () => {

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { builtConsole } from '../support/built-console.ts'
 import { type Clinic, makeClinic, superadmin, type Person as User } from '../support/clinics.ts'
 import { launchBrowser, openPerson, type Person, submitSignIn } from '../support/console-browser.ts'
+import type { OpenOptions } from '../support/open-service.ts'
 import { openService, type Service } from '../support/service.ts'
 
 /** A service with a clinic, and a browser. */
@@ -16,8 +17,10 @@ export interface ConsoleScene {
 }
 
 /** Opens the service and the browser of a test file. */
-export async function openConsole(): Promise<ConsoleScene> {
-  const service = await openService({ consoleFolder: await builtConsole() })
+export async function openConsole(
+  options: Pick<OpenOptions, 'background'> = {},
+): Promise<ConsoleScene> {
+  const service = await openService({ ...options, consoleFolder: await builtConsole() })
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'north')
   return browse(service, root, clinic)

@@ -1,24 +1,14 @@
 /**
  * Takes the screenshots for README and docs, on a demo clinic after a busy day. Runs only with `npm run console:full`.
  */
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { BrowserContextOptions, Page } from 'playwright-core'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { CHROMIUM } from '../support/browser.ts'
 import { builtConsole } from '../support/built-console.ts'
 import { signIn } from '../support/clinics.ts'
-import {
-  dataShown,
-  isEveryLook,
-  launchBrowser,
-  openPerson,
-  submitSignIn,
-} from '../support/console-browser.ts'
+import { isEveryLook, submitSignIn } from '../support/console-browser.ts'
 import { openService, type Service } from '../support/service.ts'
+import { ADMIN, openSignIn, save, show, take } from './screenshots.ts'
 
-const FOLDER = join(import.meta.dirname, '../../../coverage/console/pictures')
-const ADMIN = { email: 'admin@demo.local', password: 'try-Wardkeep-26', subdomain: 'demo' }
 const PEOPLE = [
   ['Amara Okafor', 'doctor'],
   ['Keiko Álvarez', 'nurse'],
@@ -42,11 +32,15 @@ let base: string
 
 beforeAll(async () => {
   if (!CHROMIUM || !isEveryLook) return
-  service = await openService({ consoleFolder: await builtConsole(), config: { DEMO: true } })
+  service = await openService({
+    consoleFolder: await builtConsole(),
+    config: { DEMO: true },
+    background: ['stats'],
+  })
   await addPastDay()
   await addPresent()
+  await service.idle('stats')
   base = await service.app.server.listen({ host: '127.0.0.1', port: 0 })
-  await mkdir(FOLDER, { recursive: true })
 })
 
 /** Writes the sign-ins, changes and deliveries of a past day. Their IDs are below those of the clinic's own entries. */
@@ -73,6 +67,11 @@ async function addPastDay(): Promise<void> {
      from journal where action = 'user.updated'
        and tenant_id = (select id from tenants where subdomain = 'demo')`,
     [webhook.body.id],
+  )
+  await service.database.sql(
+    `insert into stats (tenant_id, series, slot, count, step)
+     select tenant_id, 'deliveries_' || status, date_bin('15 minutes', event_at, 'epoch'), count(*), 7
+     from webhook_deliveries group by 1, 2, 3`,
   )
   await service.database.sql(
     `update webhook_queues set failing_since = now() - interval '26 min' where webhook_id = $1`,
@@ -119,32 +118,11 @@ async function addPresent(): Promise<void> {
   await call('PUT', `/api/admin/users/${ids[1]}/role`, { role: 'doctor' })
 }
 
-async function openDemo(options: BrowserContextOptions): Promise<Page> {
-  const person = await openPerson(await launchBrowser(), base, {
-    viewport: { width: 1280, height: 800 },
-    reducedMotion: 'reduce',
-    ...options,
-  })
-  const page = await person.newTab()
-  await page.goto('/console/sign-in')
-  return page
-}
-
-async function take(page: Page, name: string): Promise<void> {
-  await dataShown(page)
-  await page.screenshot({ path: join(FOLDER, `${name}.png`) })
-}
-
-async function show(page: Page, path: string, name: string): Promise<void> {
-  await page.goto(`/console/${path}`)
-  await take(page, name)
-}
-
 describe.skipIf(!CHROMIUM || !isEveryLook)('the screenshots of the documentation', () => {
   it('show every page of the demo clinic', async () => {
-    const page = await openDemo({ colorScheme: 'light' })
+    const page = await openSignIn(base, { colorScheme: 'light' })
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.screenshot({ path: join(FOLDER, 'sign-in.png') })
+    await save(page, 'sign-in')
     await submitSignIn(page, ADMIN)
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await take(page, 'overview')
@@ -161,11 +139,11 @@ describe.skipIf(!CHROMIUM || !isEveryLook)('the screenshots of the documentation
   })
 
   it('show the dark theme and a phone', async () => {
-    const dark = await openDemo({ colorScheme: 'dark' })
+    const dark = await openSignIn(base, { colorScheme: 'dark' })
     await submitSignIn(dark, ADMIN)
     await dark.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await take(dark, 'overview-dark')
-    const phone = await openDemo({ viewport: { width: 360, height: 740 } })
+    const phone = await openSignIn(base, { viewport: { width: 360, height: 740 } })
     await submitSignIn(phone, ADMIN)
     await phone.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await take(phone, 'overview-on-a-phone')

@@ -46,6 +46,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     await page.getByLabel('Who may register').selectOption('closed')
     await page.getByLabel(/^Show the clinic/).uncheck()
     await page.getByText('colour').waitFor()
+    await page.getByLabel(/^Days until entries/).fill('400')
     await change({ colour: 'teal', idle_minutes: 25, floors: 3 })
     await button(page, 'Save settings').click()
     await page.getByText('Settings saved.').waitFor()
@@ -57,8 +58,15 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
         idle_minutes: 25,
         registration: 'closed',
         listed: false,
+        audit_retention_days: 400,
       },
     })
+    await page.getByLabel(/^Days until entries/).fill('')
+    await button(page, 'Save settings').click()
+    await page.getByText('Settings saved.').waitFor()
+    await expect
+      .poll(async () => (await saved()).settings)
+      .toMatchObject({ audit_retention_days: null })
     await page.locator('header').getByText('Clinic of the North').waitFor()
     expect(await button(page, 'Discard changes').count()).toBe(0)
   })
@@ -148,6 +156,7 @@ describe.skipIf(!CHROMIUM)('the settings page, for other roles,', () => {
     const { page } = await openAs(scene, scene.clinic.people.auditor, { at: '/settings' })
     await page.getByText('7 minutes without activity').waitFor()
     await page.getByText('Hidden: people type its address').waitFor()
+    await page.getByText('Every entry is kept').waitFor()
     expect(await page.locator('main').getByRole('button').count()).toBe(0)
     expect(await page.locator('main').locator('input, select').count()).toBe(0)
   })

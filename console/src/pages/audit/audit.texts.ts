@@ -1,4 +1,4 @@
-import { formatBytes, formatCount } from '../../words/numbers.ts'
+import { formatBytes, formatCount, formatNumber } from '../../words/numbers.ts'
 
 /** Texts of the page "Audit log". */
 export const auditTexts = {
@@ -48,6 +48,24 @@ export const auditTexts = {
     paused:
       'Paused. To see new entries, go to the first page, sort by latest first, and choose a range that ends now.',
     isNew: 'New:',
+  },
+  log: {
+    label: 'State of the audit log',
+    never: 'Not verified yet',
+    whole: (entries: number) => `Whole up to entry ${formatNumber(entries)}`,
+    verifiedAt: (time: string) => `verified ${time}`,
+    altered: (findings: number) => `Altered: ${formatCount(findings, 'finding', 'findings')}`,
+    showFindings: 'Show the findings',
+    runbook: 'The operator follows the runbook',
+    verify: 'Verify now',
+    progress: 'Progress of the verification',
+    done: (done: number, size: number) =>
+      `${formatNumber(done)} of ${formatCount(size, 'entry', 'entries')}`,
+  },
+  proof: {
+    download: 'Download proof',
+    saved: (name: string) => `Download started: ${name}.`,
+    notSealed: 'This entry is only a few seconds old. Its proof is ready in a moment: try again.',
   },
   panel: {
     who: 'Who',

@@ -27,6 +27,7 @@ import { FilterBar } from './filter-bar.tsx'
 import { type AuditParameters, auditList, openedParameter, rangeParameters } from './filters.ts'
 import { linkToEntry } from './links.ts'
 import { type Arrivals, liveWords, useArrivals, useLiveSwitch } from './live.ts'
+import { LogState } from './log-state.tsx'
 import { useSpan, useSteadyPages } from './span.ts'
 import './audit.css'
 
@@ -69,6 +70,7 @@ export function Page() {
           </>
         }
       />
+      <LogState />
       <FilterBar list={list} personName={known ?? loaded} />
       <Chips list={list} entries={entries} />
       <p role="status" className={live.isOn ? 'live-words small muted' : 'hidden'}>

@@ -1,6 +1,6 @@
 /** The requests of the audit log. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { api, take } from '../../api/client.ts'
+import { api, type Schemas, take } from '../../api/client.ts'
 import { pageQuery } from '../../parts/list/list-search.ts'
 import { useListPage } from '../../parts/list/list-table.tsx'
 import type { OptionsRequest } from '../../parts/search-combobox.tsx'
@@ -57,6 +57,33 @@ export const peopleRequest = (clinicId: number, text: string): OptionsRequest =>
     return people.map(({ id, label, hint }) => ({ value: String(id), label: `${label}, ${hint}` }))
   },
 })
+
+/** The state of the verification of a log, as the API returns it. */
+export type LogVerification = Schemas['AuditVerifications']['items'][number]
+
+/** The interval of requests for the progress of a verification that a person waits for. */
+const PROGRESS_MS = 1000
+
+/** Loads the state of the log of the clinic, and returns a function that starts a verification. */
+export function useVerification() {
+  const clinicId = useClinicId()
+  const queries = useQueryClient()
+  const queryKey = ['audit-log', clinicId]
+  const params = { query: { tenant_id: clinicId } }
+  const { data } = useQuery({
+    queryKey,
+    queryFn: async () =>
+      (await take(api.GET('/api/admin/audit/verify', { params }))).items[0] ?? null,
+    refetchInterval: ({ state }) => (state.data?.running?.is_requested ? PROGRESS_MS : false),
+  })
+  return {
+    log: data ?? undefined,
+    async verify(): Promise<void> {
+      const { items } = await take(api.POST('/api/admin/audit/verify', { params }))
+      queries.setQueryData(queryKey, items[0] ?? null)
+    },
+  }
+}
 
 /** The largest page size of the API. It is assumed that fewer entries than this have the same time. */
 const MAX_OF_ONE_TIME = 100

@@ -9,6 +9,7 @@ import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { commonTexts } from '../../words/common.texts.ts'
 import { formatFullTime } from '../../words/dates.ts'
+import { isAdministrator } from '../../words/roles.ts'
 import { deviceName } from '../account/device.ts'
 import { useActionMeanings } from './action-meanings.ts'
 import { auditTexts } from './audit.texts.ts'
@@ -17,6 +18,7 @@ import { readChanges } from './entry-changes.ts'
 import { entryTexts } from './entry-words.texts.ts'
 import { type AuditEntry, nameIn, recordOf, resourceTypeName, whoOf } from './entry-words.ts'
 import { linkToPerson, linkToRecord, linkToRequest } from './links.ts'
+import { DownloadProof } from './proof.tsx'
 
 const texts = auditTexts.panel
 
@@ -41,6 +43,7 @@ export function EntryPanel({ entry, onClose }: EntryPanelProps) {
         </p>
         <EntryFacts entry={entry} />
         <Changes entry={entry} />
+        <DownloadProof key={entry.id} id={entry.id} />
       </div>
     </Panel>
   )
@@ -118,6 +121,7 @@ const RECORD_PAGES: Readonly<Record<string, string>> = {
 function RecordLink({ entry }: { entry: AuditEntry }) {
   const { resource_type, resource_id, resource_name } = entry
   const path = Object.hasOwn(RECORD_PAGES, resource_type) ? RECORD_PAGES[resource_type] : undefined
+  if (resource_type === 'webhook' && resource_id !== null) return <WebhookLink id={resource_id} />
   // A record without a name was deleted, so its page does not exist.
   const id = resource_name === null ? null : Number(resource_id)
   return (
@@ -133,6 +137,15 @@ function RecordLink({ entry }: { entry: AuditEntry }) {
       )}
     </>
   )
+}
+
+/** The link to the page of a webhook, for those who may open it. Webhooks have no name in the audit log. */
+function WebhookLink({ id }: { id: string }) {
+  const person = usePersonHere()
+  const clinicId = useClinicId()
+  const name = entryTexts.record(resourceTypeName('webhook'), id)
+  if (!isAdministrator(person.role) || clinicId !== person.tenant_id) return name
+  return <Link to={addressOf({ path: `/webhooks/${id}` }, person, clinicId)}>{name}</Link>
 }
 
 interface LinkToPageProps {

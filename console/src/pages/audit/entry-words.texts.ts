@@ -9,6 +9,7 @@ export const entryTexts = {
 
 /** The kinds of records in words. */
 export const resourceTypeNames: Readonly<Record<string, string>> = {
+  audit_key: 'Key of the audit log',
   audit_log: 'Audit log',
   backup: 'Backup',
   database: 'Database',
@@ -39,7 +40,7 @@ export const actionGroupNames: Readonly<Record<string, string>> = {
   user: 'Users',
   auth: 'Sign-in and sessions',
   access: 'Refused requests',
-  audit: 'Exports of the audit log',
+  audit: 'Audit log',
   preferences: 'Preferences',
   messenger: 'Messenger',
   webhook: 'Webhooks',

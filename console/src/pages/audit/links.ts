@@ -13,6 +13,9 @@ const linkTo = (search: Readonly<Record<string, unknown>>): RowLink => ({
   search: () => ({ ...search }),
 })
 
+/** The link to all findings of the verification. */
+export const linkToFindings: RowLink = linkTo({ action: ['audit.tampering_found'], range: 'all' })
+
 /** Returns the link that opens an entry beside the list. */
 export const linkToEntry = (entry: AuditEntry): RowLink => ({
   to: '.',

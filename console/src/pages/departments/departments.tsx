@@ -1,17 +1,12 @@
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { Ago } from '../../parts/ago.tsx'
-import { type Column, rowLinkId } from '../../parts/data-table/index.ts'
-import {
-  type ListState,
-  linkToOpen,
-  useChangeSearch,
-  useListState,
-  useOpenRecord,
-} from '../../parts/list/list-state.ts'
-import { ListTable } from '../../parts/list/list-table.tsx'
+import type { Column } from '../../parts/data-table/index.ts'
+import { AddRecord } from '../../parts/list/add-record.tsx'
+import { type ListState, useListState } from '../../parts/list/list-state.ts'
+import { RecordList } from '../../parts/list/record-list.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { SearchField } from '../../parts/search-field.tsx'
-import { Empty, NothingFound } from '../../parts/states.tsx'
+import { Empty } from '../../parts/states.tsx'
 import { useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatNumber } from '../../words/numbers.ts'
@@ -65,7 +60,9 @@ export function Page() {
   const list = useListState(departmentList)
   const query = useDepartments(useClinicId(), list)
   const mayChange = isAdministrator(usePersonHere().role)
-  const addButton = mayChange && <AddButton />
+  const addButton = mayChange && (
+    <AddRecord label={texts.add.open}>{(form) => <AddDepartment {...form} />}</AddRecord>
+  )
   return (
     <>
       <PageHead
@@ -92,67 +89,20 @@ interface DepartmentTableProps {
 }
 
 function DepartmentTable({ list, query, addButton }: DepartmentTableProps) {
-  const open = useOpenRecord()
-  const openId = open.id === undefined ? undefined : String(open.id)
   return (
-    <div className="split">
-      <ListTable
-        caption={texts.title}
-        columns={columns}
-        list={list}
-        query={query}
-        idOf={({ id }) => String(id)}
-        nameOf={({ name }) => name}
-        linkOf={({ id }) => linkToOpen(id)}
-        openId={openId}
-        empty={<NoDepartments onClear={list.isFiltered && list.clearFilters} action={addButton} />}
-      />
-      {open.id !== undefined && (
-        <DepartmentPanel
-          key={openId}
-          id={open.id}
-          returnFocusTo={rowLinkId(String(open.id))}
-          onClose={open.close}
-        />
-      )}
-    </div>
-  )
-}
-
-/** The button that adds a department and then opens the department. */
-function AddButton() {
-  const changeSearch = useChangeSearch()
-  const [isAdding, setAdding] = useState(false)
-  const close = () => setAdding(false)
-  return (
-    <>
-      <button type="button" className="primary" onClick={() => setAdding(true)}>
-        {texts.add.open}
-      </button>
-      {isAdding && (
-        <AddDepartment
-          onClose={close}
-          onAdded={({ id }) => {
-            close()
-            changeSearch({ open: id })
-          }}
-        />
-      )}
-    </>
-  )
-}
-
-interface NoDepartmentsProps {
-  /** Clears the filters. False if no filters are set. */
-  readonly onClear: (() => void) | false
-  readonly action: ReactNode
-}
-
-function NoDepartments({ onClear, action }: NoDepartmentsProps) {
-  if (onClear) return <NothingFound onClear={onClear}>{texts.searchHint}</NothingFound>
-  return (
-    <Empty title={texts.emptyTitle} action={action}>
-      {texts.empty}
-    </Empty>
+    <RecordList
+      caption={texts.title}
+      columns={columns}
+      list={list}
+      query={query}
+      nameOf={({ name }) => name}
+      nothingFound={texts.searchHint}
+      empty={
+        <Empty title={texts.emptyTitle} action={addButton}>
+          {texts.empty}
+        </Empty>
+      }
+      panel={(open) => <DepartmentPanel {...open} />}
+    />
   )
 }

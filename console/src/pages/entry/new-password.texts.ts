@@ -1,6 +1,6 @@
 export const newPasswordTexts = {
   title: 'Choose your own password',
-  lead: 'Somebody else set your password. Replace it to go on.',
+  lead: 'Your password was set for you. Choose your own to go on.',
   current: 'Current password',
   currentMissing: 'Enter your current password.',
   wrong: 'This is not your current password.',

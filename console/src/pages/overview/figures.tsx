@@ -1,68 +1,47 @@
-/** The figures of the last 24 hours, and the numbers of records in the clinic. */
+/** The figures of a period, and the numbers of records in the clinic. */
 import { Fragment } from 'react'
 import { Ago } from '../../parts/ago.tsx'
 import { Sparkline } from '../../parts/chart/sparkline.tsx'
+import { type RangeStats, type Stats, seriesIn } from '../../parts/chart/stats.ts'
+import { statsChartTexts } from '../../parts/chart/stats-chart.texts.ts'
 import { ToneBadge } from '../../parts/status-badge.tsx'
+import type { Overview } from '../../shell/overview.ts'
 import { formatNumber, formatShort } from '../../words/numbers.ts'
-import type { Overview } from './data.ts'
 import { overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.figures
 
-/** Shows five figures, each with its trend. */
-export function Figures({ overview: { attention, counts } }: { overview: Overview }) {
-  const { activity, deliveries } = counts
+export interface FiguresProps {
+  readonly loaded: RangeStats
+  readonly backup: Overview['attention']['backups']
+}
+
+/** Shows five figures of the period, four of them with their trend. */
+export function Figures({ loaded: { range, stats }, backup }: FiguresProps) {
   return (
-    <section className="figures" aria-label={texts.title}>
-      <Figure
-        title={texts.signIns}
-        isEstimate={activity?.is_estimate}
-        series={activity?.hourly.sign_ins}
-        value={activity?.sign_ins}
-      />
-      <Figure
-        title={texts.refused}
-        isEstimate={activity?.is_estimate}
-        series={activity?.hourly.refused_sign_ins}
-        value={activity?.refused_sign_ins}
-        tone={4}
-      />
-      <Figure
-        title={texts.delivered}
-        isEstimate={deliveries?.is_estimate}
-        series={deliveries?.hourly.delivered}
-        value={deliveries?.delivered}
-      />
-      <Figure
-        title={texts.changes}
-        isEstimate={activity?.is_estimate}
-        series={activity?.hourly.changes}
-        value={activity?.changes}
-        tone={3}
-      />
-      <TestedBackup backup={attention.backups} />
+    <section className="figures" aria-label={statsChartTexts.ranges[range].title}>
+      <Figure title={texts.signIns} series={seriesIn(stats, 'sign_ins')} />
+      <Figure title={texts.refused} series={seriesIn(stats, 'refused_sign_ins')} tone={4} />
+      <Figure title={texts.delivered} series={seriesIn(stats, 'deliveries_delivered')} />
+      <Figure title={texts.changes} series={seriesIn(stats, 'changes')} tone={3} />
+      <TestedBackup backup={backup} />
     </section>
   )
 }
 
 interface FigureProps {
   readonly title: string
-  readonly value: number | undefined
-  readonly series: readonly number[] | undefined
-  readonly isEstimate: boolean | undefined
+  readonly series: Stats['series'][number] | undefined
   readonly tone?: 1 | 3 | 4
 }
 
-function Figure({ title, value, series, isEstimate, tone = 1 }: FigureProps) {
-  if (value === undefined || !series) return <NoFigure title={title} />
+function Figure({ title, series, tone = 1 }: FigureProps) {
+  if (!series) return <NoFigure title={title} />
   return (
     <div className="card card-body">
       <h2 className="small muted">{title}</h2>
-      <div className="figure">
-        {isEstimate && '≈\u00a0'}
-        {formatShort(value)}
-      </div>
-      <Sparkline values={series} tone={tone} />
+      <div className="figure">{formatShort(series.total)}</div>
+      <Sparkline values={series.values} tone={tone} />
     </div>
   )
 }
@@ -74,11 +53,12 @@ const NoFigure = ({ title }: { title: string }) => (
   </div>
 )
 
-function TestedBackup({ backup }: { backup: Overview['attention']['backups'] }) {
+function TestedBackup({ backup }: Pick<FiguresProps, 'backup'>) {
   if (!backup) return <NoFigure title={texts.backup} />
+  const isOnlyVerified = backup.verified_at !== null && backup.drill_seconds === null
   return (
     <div className="card card-body">
-      <h2 className="small muted">{texts.backup}</h2>
+      <h2 className="small muted">{isOnlyVerified ? texts.verifiedBackup : texts.backup}</h2>
       <div className="figure">
         {backup.verified_at ? <Ago at={backup.verified_at} /> : texts.noBackup}
       </div>
@@ -86,8 +66,8 @@ function TestedBackup({ backup }: { backup: Overview['attention']['backups'] }) 
         <ToneBadge tone="attention">{texts.late}</ToneBadge>
       ) : (
         backup.verified_at && (
-          <ToneBadge tone={backup.drill_seconds === null ? 'waiting' : 'ok'}>
-            {backup.drill_seconds === null ? texts.verified : texts.tested}
+          <ToneBadge tone={isOnlyVerified ? 'waiting' : 'ok'}>
+            {isOnlyVerified ? texts.verified : texts.tested}
           </ToneBadge>
         )
       )}

@@ -1,8 +1,9 @@
 /** Describes the state of every component in words. */
 import { Ago } from '../../parts/ago.tsx'
 import { StatusBadge, ToneBadge } from '../../parts/status-badge.tsx'
-import type { Overview } from './data.ts'
-import { componentNames, overviewTexts } from './overview.texts.ts'
+import type { Overview } from '../../shell/overview.ts'
+import { componentNames } from '../../words/components.texts.ts'
+import { overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.health
 

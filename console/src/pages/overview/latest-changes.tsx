@@ -2,36 +2,35 @@
 import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
 import { Ago } from '../../parts/ago.tsx'
-import { QueryState } from '../../parts/query-state.tsx'
-import { useLatestChanges, usePageAddress } from './data.ts'
+import type { Overview } from '../../shell/overview.ts'
+import { usePageAddress } from './data.ts'
 import { changeWords, overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.changes
 
+interface LatestChangesProps {
+  readonly changes: Overview['counts']['latest_changes']
+}
+
 /** The latest changes, each with the user who made the change and a link to the audit log. */
-export function LatestChanges() {
-  const query = useLatestChanges()
+export function LatestChanges({ changes }: LatestChangesProps) {
   const audit = usePageAddress()('/audit')
   return (
-    <section className="card" aria-labelledby="latest" aria-busy={query.isPending}>
+    <section className="card" aria-labelledby="latest">
       <header>
         <h2 id="latest">{texts.title}</h2>
         {audit && <Link to={audit}>{texts.all}</Link>}
       </header>
       <div className="card-body">
-        <QueryState query={query}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <p className="muted">{texts.none}</p>
-            ) : (
-              <ol className="latest">
-                {items.map((entry) => (
-                  <Change key={entry.id} entry={entry} audit={audit} />
-                ))}
-              </ol>
-            )
-          }
-        </QueryState>
+        {!changes || changes.items.length === 0 ? (
+          <p className="muted">{changes ? texts.none : texts.unknown}</p>
+        ) : (
+          <ol className="latest">
+            {changes.items.map((entry) => (
+              <Change key={entry.id} entry={entry} audit={audit} />
+            ))}
+          </ol>
+        )}
       </div>
     </section>
   )

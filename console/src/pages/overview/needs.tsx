@@ -4,8 +4,12 @@ import { Link } from '@tanstack/react-router'
 import type { ReactNode } from 'react'
 import { Ago } from '../../parts/ago.tsx'
 import { ToneBadge } from '../../parts/status-badge.tsx'
+import { useClinicId } from '../../shell/clinic.ts'
+import type { Overview } from '../../shell/overview.ts'
+import { usePersonHere } from '../../shell/person.ts'
+import { componentNames } from '../../words/components.texts.ts'
 import type { Tone } from '../../words/statuses.ts'
-import { type Overview, usePageAddress } from './data.ts'
+import { usePageAddress } from './data.ts'
 import { overviewTexts } from './overview.texts.ts'
 
 const texts = overviewTexts.needs
@@ -17,14 +21,25 @@ interface Need {
   readonly detail?: ReactNode
   /** The path of the page that helps with the item. The button is omitted if that page does not exist. */
   readonly path: string
+  /** The id of the record, if the page shows one. Replaces `$id` in the path. */
+  readonly record?: number
   readonly act?: string
+  /** The parameters of the page in the URL for superadmins, whose lists are wider. */
+  readonly superadminSearch?: Readonly<Record<string, string>>
+  /** True if only the administrators of the clinic can open the page. */
+  readonly isOfOwnClinic?: boolean
 }
 
 type Attention = Overview['attention']
 
 /** Every item that needs attention, or one line if nothing needs attention. */
 export function Needs({ overview }: { overview: Overview }) {
-  const needs = needsOf(overview.attention)
+  const { role } = usePersonHere()
+  const needs = [
+    ...needsOf(overview.attention),
+    // Only superadmins can change the configuration of the service.
+    ...(role === 'superadmin' ? health(overview.health) : []),
+  ]
   return (
     <section className="card" aria-labelledby="needs">
       <header>
@@ -45,8 +60,13 @@ export function Needs({ overview }: { overview: Overview }) {
   )
 }
 
-function NeedItem({ need: { tone, title, detail, path, act = texts.open } }: { need: Need }) {
-  const to = usePageAddress()(path)
+function NeedItem({ need }: { need: Need }) {
+  const { tone, title, detail, path, record, act = texts.open } = need
+  const person = usePersonHere()
+  const isForeign = useClinicId() !== person.tenant_id
+  const address = usePageAddress()(path)?.replace('$id', String(record))
+  const to = need.isOfOwnClinic && isForeign ? undefined : address
+  const search = person.role === 'superadmin' ? need.superadminSearch : undefined
   return (
     <li>
       <div className="grow">
@@ -56,7 +76,12 @@ function NeedItem({ need: { tone, title, detail, path, act = texts.open } }: { n
         {detail && <div className="detail muted">{detail}</div>}
       </div>
       {to && (
-        <Link to={to} className="button" aria-label={texts.action(act, title)}>
+        <Link
+          to={to}
+          {...(search && { search })}
+          className="button"
+          aria-label={texts.action(act, title)}
+        >
           {act}
         </Link>
       )}
@@ -109,11 +134,20 @@ function webhooks(failing: Attention['webhooks']): readonly Need[] {
         <bdi>{host}</bdi> {since && <>· {timed(texts.since, since)}</>}
       </>
     )
-    return { key: `webhook ${id}`, tone: 'failed', title: texts.webhook[reason], detail, path }
+    return {
+      key: `webhook ${id}`,
+      tone: 'failed',
+      title: texts.webhook[reason],
+      detail,
+      path: `${path}/$id`,
+      record: id,
+      isOfOwnClinic: true,
+    }
   })
   const others = failing.count - named.length
   if (others <= 0) return named
-  return [...named, { key: 'webhooks', tone: 'failed', title: texts.moreWebhooks(others), path }]
+  const title = texts.moreWebhooks(others)
+  return [...named, { key: 'webhooks', tone: 'failed', title, path, isOfOwnClinic: true }]
 }
 
 function backups(newest: Attention['backups']): readonly Need[] {
@@ -152,6 +186,21 @@ function rotation(last: Attention['key_rotation']): readonly Need[] {
   return [{ key: 'rotation', tone: 'failed', title: texts.rotation, detail, path: '/encryption' }]
 }
 
+function health({ components }: Overview['health']): readonly Need[] {
+  const failing = components.filter(({ state }) => state !== 'ok')
+  if (failing.length === 0) return []
+  const detail = failing.map(({ name }) => componentNames[name] ?? name).join(', ')
+  return [
+    {
+      key: 'health',
+      tone: 'attention',
+      title: texts.health(failing.length),
+      detail,
+      path: '/health',
+    },
+  ]
+}
+
 function payments(stuck: Attention['payment_notifications']): readonly Need[] {
   if (!stuck) return []
   const detail = timed(texts.oldest, stuck.oldest_since)
@@ -160,10 +209,28 @@ function payments(stuck: Attention['payment_notifications']): readonly Need[] {
   const failed = texts.failedPayments(stuck.failed)
   return [
     ...(stuck.failed > 0
-      ? [{ key: 'failed payments', tone: 'failed', title: failed, detail, path } as const]
+      ? [
+          {
+            key: 'failed payments',
+            tone: 'failed',
+            title: failed,
+            detail,
+            path,
+            superadminSearch: { of: 'all', state: 'failed' },
+          } as const,
+        ]
       : []),
     ...(stuck.unverified > 0
-      ? [{ key: 'unverified', tone: 'attention', title: unverified, detail, path } as const]
+      ? [
+          {
+            key: 'unverified',
+            tone: 'attention',
+            title: unverified,
+            detail,
+            path,
+            superadminSearch: { of: 'all', state: 'unverified' },
+          } as const,
+        ]
       : []),
   ]
 }

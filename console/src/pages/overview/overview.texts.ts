@@ -38,6 +38,12 @@ export const overviewTexts = {
       formatCount(count, 'more backup job failed', 'more backup jobs failed'),
     installation: 'Whole installation.',
     rotation: 'The rotation of keys failed',
+    health: (count: number) =>
+      formatCount(
+        count,
+        'part of the service needs attention',
+        'parts of the service need attention',
+      ),
     unverified: (count: number) =>
       formatCount(
         count,
@@ -48,12 +54,12 @@ export const overviewTexts = {
       formatCount(count, 'payment notification failed', 'payment notifications failed'),
   },
   figures: {
-    title: 'Last 24 hours',
     signIns: 'Sign-ins',
     refused: 'Sign-ins refused',
     delivered: 'Messages delivered',
     changes: 'Changes',
     backup: 'Tested backup',
+    verifiedBackup: 'Verified backup',
     tested: 'Restored in a drill',
     verified: 'Verified, not yet restored in a drill',
     noBackup: 'None yet',
@@ -71,44 +77,24 @@ export const overviewTexts = {
   },
   charts: {
     signIns: 'Sign-ins',
-    signedIn: 'Signed in',
-    refused: 'Refused',
     deliveries: 'Webhook deliveries',
-    delivered: 'Delivered',
-    failed: 'Failed',
-    note: (zone: string) => `By the hour, ${zone}`,
-    estimate: (note: string) => `${note}. Busy hours are estimated`,
   },
   health: {
     title: 'Health',
     allOk: 'All systems OK',
     attention: (count: number) => formatCount(count, 'needs attention', 'need attention'),
-    since: 'Since',
+    since: 'Began',
     runbook: 'Runbook:',
   },
   changes: {
     title: 'Latest changes',
     all: 'Audit log',
     none: 'Nothing has changed yet.',
+    unknown: 'Not available',
     by: 'by',
     service: 'the service',
     record: (type: string, id: string) => `${type.replaceAll('_', ' ')} ${id}`,
   },
-}
-
-/** The names of components. */
-export const componentNames: Readonly<Record<string, string>> = {
-  database: 'Database',
-  clock: 'Clock',
-  changes: 'Change notices',
-  replica: 'Database replica',
-  journal: 'Journal readers',
-  outbound: 'Outgoing messages',
-  messenger: 'Messenger',
-  payments: 'Payments',
-  paygate: 'Paygate',
-  backups: 'Backups',
-  self_healing: 'Self-healing',
 }
 
 /** The names of the parts that may be missing from the overview. */
@@ -124,8 +110,7 @@ export const partNames: Readonly<Record<string, string>> = {
   'counts.departments': 'departments',
   'counts.patients': 'patients',
   'counts.webhooks': 'webhooks',
-  'counts.activity': 'sign-ins and changes',
-  'counts.deliveries': 'deliveries',
+  'counts.latest_changes': 'the latest changes',
 }
 
 /** A short phrase for each action, for lists. */

@@ -1,23 +1,24 @@
-import { TimeChart } from '../../parts/chart/time-chart.tsx'
+import { useStats } from '../../parts/chart/stats.ts'
+import { StatsPlot, StatsRangeSwitch } from '../../parts/chart/stats-chart.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { timeZoneName } from '../../words/dates.ts'
-import { type Overview, useOverview } from './data.ts'
-import { ClinicCounts, Figures } from './figures.tsx'
+import { useOverview } from '../../shell/overview.ts'
+import { SHOWN_SERIES } from './data.ts'
+import { ClinicCounts, Figures, type FiguresProps } from './figures.tsx'
 import { Health } from './health.tsx'
 import { LatestChanges } from './latest-changes.tsx'
 import { Needs } from './needs.tsx'
 import { partNames, overviewTexts as texts } from './overview.texts.ts'
 import './overview.css'
 
-const HOUR_MS = 3_600_000
-
-/** The start page of administrators: items that need attention, the figures of a day, and the health of the service. */
+/** The start page of administrators: items that need attention, figures over time, and the health of the service. */
 export function Page() {
   const query = useOverview()
+  // Loads at the same time as the overview.
+  const stats = useStats(SHOWN_SERIES)
   return (
     <>
-      <PageHead title={texts.title} />
+      <PageHead title={texts.title} actions={<StatsRangeSwitch />} />
       <div className="stack" aria-busy={query.isPending}>
         <QueryState query={query}>
           {(overview) => (
@@ -25,11 +26,10 @@ export function Page() {
               <Missing parts={overview.missing} />
               <ClinicCounts counts={overview.counts} />
               <Needs overview={overview} />
-              <Figures overview={overview} />
+              <OverTime query={stats} backup={overview.attention.backups} />
               <div className="halves">
-                <Charts overview={overview} />
                 <Health health={overview.health} />
-                <LatestChanges />
+                <LatestChanges changes={overview.counts.latest_changes} />
               </div>
             </>
           )}
@@ -49,44 +49,35 @@ function Missing({ parts }: { parts: readonly string[] }) {
   )
 }
 
-function Charts({ overview: { counts, since } }: { overview: Overview }) {
-  const { activity, deliveries } = counts
-  const begin = Date.parse(since)
-  const timesOf = (values: readonly number[]) =>
-    values.map((_, hour) => new Date(begin + hour * HOUR_MS).toISOString())
-  const note = texts.charts.note(timeZoneName())
-  const noteOf = (isEstimate: boolean) => (isEstimate ? texts.charts.estimate(note) : note)
+interface OverTimeProps extends Pick<FiguresProps, 'backup'> {
+  readonly query: ReturnType<typeof useStats>
+}
+
+/** The figures and charts of the period. */
+function OverTime({ query, backup }: OverTimeProps) {
   return (
-    <>
-      {activity && (
-        <TimeChart
-          title={texts.charts.signIns}
-          kind="lines"
-          times={timesOf(activity.hourly.sign_ins)}
-          note={noteOf(activity.is_estimate)}
-          series={[
-            { name: texts.charts.signedIn, values: activity.hourly.sign_ins, tone: 1 },
-            {
-              name: texts.charts.refused,
-              values: activity.hourly.refused_sign_ins,
-              tone: 4,
-              isDashed: true,
-            },
-          ]}
-        />
-      )}
-      {deliveries && (
-        <TimeChart
-          title={texts.charts.deliveries}
-          kind="bars"
-          times={timesOf(deliveries.hourly.delivered)}
-          note={noteOf(deliveries.is_estimate)}
-          series={[
-            { name: texts.charts.delivered, values: deliveries.hourly.delivered, tone: 1 },
-            { name: texts.charts.failed, values: deliveries.hourly.failed, tone: 2 },
-          ]}
-        />
-      )}
-    </>
+    <div className="stack" aria-busy={query.isFetching && query.isPlaceholderData}>
+      <QueryState query={query}>
+        {(loaded) => (
+          <>
+            <Figures loaded={loaded} backup={backup} />
+            <div className="halves">
+              <StatsPlot
+                title={texts.charts.signIns}
+                kind="lines"
+                series={['sign_ins', 'refused_sign_ins']}
+                loaded={loaded}
+              />
+              <StatsPlot
+                title={texts.charts.deliveries}
+                kind="bars"
+                series={['deliveries_delivered', 'deliveries_failed']}
+                loaded={loaded}
+              />
+            </div>
+          </>
+        )}
+      </QueryState>
+    </div>
   )
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { Icon } from '../../parts/icon.tsx'
 import { type IconName, iconPaths } from '../../parts/icons.ts'
-import { JobProgress } from '../../parts/job-progress.tsx'
+import { JobProgress } from '../../parts/jobs/job-progress.tsx'
 import { Skeleton } from '../../parts/skeleton.tsx'
 import {
   Empty,
@@ -142,7 +142,7 @@ export function JobSection() {
               phase: 'Re-encrypting patients',
               done: 412,
               total: 900,
-              noun: 'record',
+              unit: 'records',
               secondsLeft: 180,
               ...started,
             }}

@@ -23,7 +23,9 @@ import {
   type ClinicValues,
   isChanged,
   MAX_IDLE_MINUTES,
+  MAX_RETENTION_DAYS,
   MIN_IDLE_MINUTES,
+  MIN_RETENTION_DAYS,
   newlyRequired,
   REGISTRATIONS,
 } from './values.ts'
@@ -143,6 +145,16 @@ function SettingsFields({ saved, values }: SettingsFieldsProps) {
         defaultValue={saved.idle_minutes}
         required
       />
+      <Field
+        name="audit_retention_days"
+        label={texts.retention}
+        hint={texts.retentionHint}
+        missing={texts.retentionMissing}
+        type="number"
+        min={MIN_RETENTION_DAYS}
+        max={MAX_RETENTION_DAYS}
+        defaultValue={saved.audit_retention_days ?? ''}
+      />
       <CheckField name="listed" label={texts.listed} defaultChecked={saved.listed} />
     </>
   )
@@ -150,6 +162,7 @@ function SettingsFields({ saved, values }: SettingsFieldsProps) {
 
 function readForm(form: HTMLFormElement): ClinicValues {
   const fields = new FormData(form)
+  const days = String(fields.get('audit_retention_days'))
   const registration = REGISTRATIONS.find((one) => one === fields.get('registration'))
   return {
     name: String(fields.get('name')).trim(),
@@ -157,6 +170,7 @@ function readForm(form: HTMLFormElement): ClinicValues {
     require_totp: ROLES.filter((role) => fields.has(factorField(role))),
     idle_minutes: Number(fields.get('idle_minutes')),
     listed: fields.has('listed'),
+    audit_retention_days: days === '' ? null : Number(days),
   }
 }
 

@@ -46,6 +46,15 @@ export const settingsTexts = {
   idleMissing: 'Enter a number of minutes.',
   idleHint: 'From 2 to 60. People who are signed in now get the new limit within 5 minutes.',
   minutes: (count: number) => `${formatCount(count, 'minute', 'minutes')} without activity`,
+  retention: 'Days until entries of the audit log are archived and removed',
+  retentionShort: 'Audit log',
+  retentionMissing: 'Enter a number of days, or leave the field empty.',
+  retentionHint:
+    'From 90 to 36,500. Empty keeps every entry. Removed entries stay in archives of the operator.',
+  kept: (days: number | null) =>
+    days === null
+      ? 'Every entry is kept'
+      : `Entries are kept for ${formatCount(days, 'day', 'days')}`,
   listed: 'Show the clinic and its departments on the sign-in page',
   listedShort: 'On the sign-in page',
   isListed: 'Shown to everyone',

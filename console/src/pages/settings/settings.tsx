@@ -57,6 +57,8 @@ function SettingsFacts({ tenant }: { tenant: Tenant }) {
       </dd>
       <dt>{texts.idleShort}</dt>
       <dd>{texts.minutes(values.idle_minutes)}</dd>
+      <dt>{texts.retentionShort}</dt>
+      <dd>{texts.kept(values.audit_retention_days)}</dd>
       <dt>{texts.listedShort}</dt>
       <dd>{values.listed ? texts.isListed : texts.isUnlisted}</dd>
     </dl>

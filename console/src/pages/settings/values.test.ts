@@ -9,7 +9,10 @@ test('the settings page uses the defaults of the service for missing and invalid
     require_totp: [],
     idle_minutes: 15,
     listed: true,
+    audit_retention_days: null,
   })
+  expect(readSettings({ audit_retention_days: 90 }).audit_retention_days).toBe(90)
+  expect(readSettings({ audit_retention_days: 89 }).audit_retention_days).toBeNull()
   expect(
     readSettings({ registration: 'all', require_totp: 'nurse', idle_minutes: 1, listed: 'no' }),
   ).toEqual(DEFAULTS)

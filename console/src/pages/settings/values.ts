@@ -13,6 +13,8 @@ export interface KnownSettings {
   readonly require_totp: readonly Role[]
   readonly idle_minutes: number
   readonly listed: boolean
+  /** The days for which entries of the audit log are kept. Null keeps all entries. */
+  readonly audit_retention_days: number | null
 }
 
 /** The fields of the form. */
@@ -24,12 +26,15 @@ type Settings = Readonly<Record<string, unknown>>
 
 export const MIN_IDLE_MINUTES = 2
 export const MAX_IDLE_MINUTES = 60
+export const MIN_RETENTION_DAYS = 90
+export const MAX_RETENTION_DAYS = 36_500
 
 const DEFAULTS: KnownSettings = {
   registration: 'approval',
   require_totp: [],
   idle_minutes: 15,
   listed: true,
+  audit_retention_days: null,
 }
 
 const NAMES = Object.keys(DEFAULTS) as readonly (keyof KnownSettings)[]
@@ -37,11 +42,15 @@ const NAMES = Object.keys(DEFAULTS) as readonly (keyof KnownSettings)[]
 /** Reads the known settings. An absent or invalid setting is replaced by its default, as in the service. */
 export function readSettings(settings: Settings): KnownSettings {
   const { registration, require_totp: demanded, idle_minutes: minutes, listed } = settings
+  const { audit_retention_days: days } = settings
   return {
     registration: REGISTRATIONS.find((one) => one === registration) ?? DEFAULTS.registration,
     require_totp: Array.isArray(demanded) ? ROLES.filter((role) => demanded.includes(role)) : [],
-    idle_minutes: isIdleLimit(minutes) ? minutes : DEFAULTS.idle_minutes,
+    idle_minutes: isWithin(minutes, MIN_IDLE_MINUTES, MAX_IDLE_MINUTES)
+      ? minutes
+      : DEFAULTS.idle_minutes,
     listed: listed !== false,
+    audit_retention_days: isWithin(days, MIN_RETENTION_DAYS, MAX_RETENTION_DAYS) ? days : null,
   }
 }
 
@@ -79,8 +88,5 @@ export function mergeSettings(
 export const newlyRequired = (saved: KnownSettings, values: KnownSettings): readonly Role[] =>
   values.require_totp.filter((role) => !saved.require_totp.includes(role))
 
-const isIdleLimit = (value: unknown): value is number =>
-  typeof value === 'number' &&
-  Number.isInteger(value) &&
-  value >= MIN_IDLE_MINUTES &&
-  value <= MAX_IDLE_MINUTES
+const isWithin = (value: unknown, min: number, max: number): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, take } from '../../api/client.ts'
+import { ChoiceFilter } from '../../parts/choice-filter.tsx'
+import { ListFilters } from '../../parts/list/list-filters.tsx'
 import { SearchField } from '../../parts/search-field.tsx'
 import { useClinicId } from '../../shell/clinic.ts'
-import { commonTexts } from '../../words/common.texts.ts'
 import { ROLES, roleNames } from '../../words/roles.ts'
 import { statusWord } from '../../words/statuses.ts'
 import type { User } from './data.ts'
@@ -22,7 +23,7 @@ interface UserFiltersProps {
 export function UserFilters({ list, rows }: UserFiltersProps) {
   const { search = '', role, status, department, factor } = list.filters
   return (
-    <form className="filters" onSubmit={(event) => event.preventDefault()}>
+    <ListFilters list={list}>
       <SearchField
         label={usersTexts.search}
         value={search}
@@ -59,34 +60,7 @@ export function UserFilters({ list, rows }: UserFiltersProps) {
         ])}
         onChoose={(choice) => list.setFilters({ factor: choice })}
       />
-      {list.isFiltered && (
-        <button type="button" className="link" onClick={list.clearFilters}>
-          {commonTexts.clearFilters}
-        </button>
-      )}
-    </form>
-  )
-}
-
-interface ChoiceFilterProps {
-  readonly label: string
-  /** The label of the option that does not filter. */
-  readonly any: string
-  readonly value: string | undefined
-  readonly choices: readonly (readonly [value: string, label: string])[]
-  readonly onChoose: (value: string) => void
-}
-
-function ChoiceFilter({ label, any, value = '', choices, onChoose }: ChoiceFilterProps) {
-  return (
-    <select aria-label={label} value={value} onChange={(event) => onChoose(event.target.value)}>
-      <option value="">{any}</option>
-      {choices.map(([choice, name]) => (
-        <option key={choice} value={choice}>
-          {name}
-        </option>
-      ))}
-    </select>
+    </ListFilters>
   )
 }
 

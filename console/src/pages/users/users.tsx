@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from 'react'
 import { linkToOpen, useListState, useOpenRecord } from '../../parts/list/list-state.ts'
 import { ListTable } from '../../parts/list/list-table.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
-import { Empty, NothingFound } from '../../parts/states.tsx'
+import { Empty } from '../../parts/states.tsx'
 import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { useWaitingCount } from '../../shell/waiting.tsx'
@@ -89,7 +89,8 @@ function UserTable({ list, page, openId }: UserTableProps) {
         nameOf={({ full_name }) => full_name}
         linkOf={({ id }) => linkToOpen(id)}
         openId={openId === undefined ? undefined : String(openId)}
-        empty={<NoUsers list={list} />}
+        nothingFound={texts.nothingFound}
+        empty={<Empty title={texts.empty}>{texts.emptyBody}</Empty>}
         {...(isAdministrator(role) && {
           choosing: {
             selection: chosen.selection,
@@ -102,10 +103,4 @@ function UserTable({ list, page, openId }: UserTableProps) {
       {bulk.dialog}
     </>
   )
-}
-
-function NoUsers({ list }: { list: UserListState }) {
-  if (list.isFiltered)
-    return <NothingFound onClear={list.clearFilters}>{texts.nothingFound}</NothingFound>
-  return <Empty title={texts.empty}>{texts.emptyBody}</Empty>
 }

@@ -14,6 +14,8 @@ import {
 interface PlotProps {
   readonly scale: Scale
   readonly series: readonly Series[]
+  /** The position of a value whose time has not ended yet. */
+  readonly partialAt?: number | undefined
 }
 
 /** Draws the grid of a chart, with its values and times. */
@@ -47,8 +49,8 @@ export function Grid({ scale, times }: { scale: Scale; times: readonly string[] 
   )
 }
 
-/** Draws lines. The first line has a shaded area below it. */
-export function Lines({ scale, series }: PlotProps) {
+/** Draws lines. The first line has a shaded area below it. The way to a partial value is dotted. */
+export function Lines({ scale, series, partialAt }: PlotProps) {
   return series.map(({ name, values, tone, isDashed }) => {
     const points = values.map((value, at) => `${xOf(scale, at)},${yOf(scale, value)}`)
     const base = yOf(scale, 0)
@@ -64,9 +66,16 @@ export function Lines({ scale, series }: PlotProps) {
             ].join(' ')}
           />
         )}
+        {partialAt !== undefined && (
+          <polyline
+            className="chart-line partial"
+            points={points.slice(Math.max(0, partialAt - 1), partialAt + 1).join(' ')}
+            strokeDasharray="1 4"
+          />
+        )}
         <polyline
           className="chart-line"
-          points={points.join(' ')}
+          points={points.slice(0, partialAt).join(' ')}
           strokeDasharray={isDashed ? '5 4' : undefined}
         />
       </g>
@@ -76,8 +85,8 @@ export function Lines({ scale, series }: PlotProps) {
 
 const BAR_SHARE = 0.72
 
-/** Draws stacked bars, with the first series at the bottom. */
-export function Bars({ scale, series }: PlotProps) {
+/** Draws stacked bars, with the first series at the bottom. The bar of a partial value is lighter. */
+export function Bars({ scale, series, partialAt }: PlotProps) {
   const width = slotWidth(scale) * BAR_SHARE
   return series.map(({ name, values, tone }, layer) => (
     <g key={name} className={`series-${tone}`}>
@@ -90,7 +99,7 @@ export function Bars({ scale, series }: PlotProps) {
           <rect
             // biome-ignore lint/suspicious/noArrayIndexKey: a bar is known by its position in time
             key={at}
-            className="chart-fill"
+            className={at === partialAt ? 'chart-fill partial' : 'chart-fill'}
             x={xOf(scale, at) - width / 2}
             y={top}
             width={width}

@@ -25,6 +25,7 @@ const STEPS = [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10]
 const MARGIN = { left: 40, right: 8, top: 8, bottom: 22 }
 const LABEL_WIDTH = 96
 const DAY_MS = 86_400_000
+const MIN_DAY_MS = 82_800_000
 
 /** Creates the scale of a chart: its top is a round number above all values. */
 export function createScale(
@@ -87,12 +88,20 @@ export const gridEnds = (scale: Scale): { x1: number; x2: number } => ({
 export function timeLabel(at: string, times: readonly string[]): string {
   const length = Date.parse(times.at(-1) ?? at) - Date.parse(times[0] ?? at)
   const time = new Date(at)
+  if (hasDays(times)) return formatDate(time)
   if (length <= DAY_MS) return formatClock(time)
   return length <= 8 * DAY_MS ? formatDayClock(time) : formatDate(time)
 }
 
+/** True if the times are days, which have 23 hours or more. */
+function hasDays([first, second]: readonly string[]): boolean {
+  if (first === undefined || second === undefined) return false
+  return Date.parse(second) - Date.parse(first) >= MIN_DAY_MS
+}
+
+/** Returns an even number, so that the half of the axis is a whole number too. */
 function roundUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value))
   const step = STEPS.find((candidate) => value / power <= candidate) ?? 10
-  return Math.max(2, step * power)
+  return Math.max(2, 2 * Math.ceil((step * power) / 2))
 }

@@ -18,6 +18,8 @@ interface TimeChartProps {
   readonly times: readonly string[]
   readonly series: readonly Series[]
   readonly kind: ChartKind
+  /** The position of a value whose time has not ended yet. */
+  readonly partialAt?: number | undefined
   /** The period that the chart covers, such as "Last 24 hours". */
   readonly note: string
 }
@@ -27,7 +29,7 @@ interface TimeChartProps {
  * values.
  */
 export function TimeChart(props: TimeChartProps) {
-  const { title, series, times } = props
+  const { title, series } = props
   const [isTable, setTable] = useState(false)
   const titleId = useId()
   const action = isTable ? texts.showChart : texts.showTable
@@ -45,7 +47,7 @@ export function TimeChart(props: TimeChartProps) {
         </button>
       </header>
       <Legend series={series} kind={props.kind} />
-      {isTable ? <ChartTable title={title} series={series} times={times} /> : <Chart {...props} />}
+      {isTable ? <ChartTable {...props} /> : <Chart {...props} />}
     </section>
   )
 }
@@ -53,12 +55,12 @@ export function TimeChart(props: TimeChartProps) {
 const HEIGHT = 190
 const MIN_WIDTH = 220
 
-function Chart({ title, times, series, kind, note }: TimeChartProps) {
+function Chart({ title, times, series, kind, partialAt, note }: TimeChartProps) {
   const [box, width] = useWidth()
   const [cursor, setCursor] = useState<number>()
   const scale = createScale(kind, series, times.length, width, HEIGHT)
   const at = clampPoint(scale, cursor ?? times.length - 1)
-  const reading = readingOf(series, times, at)
+  const reading = readingOf({ series, times, partialAt }, at)
   const moveByKey = (event: KeyboardEvent) => {
     const target = keyTarget(event.key, at, times.length)
     if (target === undefined) return
@@ -86,7 +88,7 @@ function Chart({ title, times, series, kind, note }: TimeChartProps) {
         >
           <svg width={width} height={HEIGHT} aria-hidden="true">
             <Grid scale={scale} times={times} />
-            <Plot scale={scale} series={series} />
+            <Plot scale={scale} series={series} partialAt={partialAt} />
             {cursor !== undefined && <Cursor scale={scale} series={series} at={at} />}
           </svg>
         </div>
@@ -121,7 +123,8 @@ function Legend({ series, kind }: { series: readonly Series[]; kind: ChartKind }
   )
 }
 
-function ChartTable({ title, series, times }: Pick<TimeChartProps, 'title' | 'series' | 'times'>) {
+function ChartTable(props: TimeChartProps) {
+  const { title, series, times } = props
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls can be scrolled by keys
     <section className="chart-table" tabIndex={0} aria-label={texts.asTable(title)}>
@@ -139,7 +142,7 @@ function ChartTable({ title, series, times }: Pick<TimeChartProps, 'title' | 'se
         <tbody>
           {times.map((time, at) => (
             <tr key={time}>
-              <th scope="row">{timeLabel(time, times)}</th>
+              <th scope="row">{labelOf(props, at)}</th>
               {series.map(({ name, values }) => (
                 <td key={name} className="number">
                   {formatNumber(values[at] ?? 0)}
@@ -153,11 +156,17 @@ function ChartTable({ title, series, times }: Pick<TimeChartProps, 'title' | 'se
   )
 }
 
-function readingOf(series: readonly Series[], times: readonly string[], at: number): string {
-  const time = times[at]
-  if (time === undefined) return ''
+type Times = Pick<TimeChartProps, 'times' | 'partialAt'>
+
+function labelOf({ times, partialAt }: Times, at: number): string {
+  const label = timeLabel(times[at] ?? '', times)
+  return at === partialAt ? texts.partial(label) : label
+}
+
+function readingOf({ series, ...times }: Times & Pick<TimeChartProps, 'series'>, at: number) {
+  if (times.times[at] === undefined) return ''
   const values = series.map(({ name, values }) => `${name} ${formatNumber(values[at] ?? 0)}`)
-  return `${timeLabel(time, times)}: ${values.join(', ')}`
+  return `${labelOf(times, at)}: ${values.join(', ')}`
 }
 
 function keyTarget(key: string, at: number, points: number): number | undefined {

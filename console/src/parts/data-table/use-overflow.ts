@@ -1,4 +1,5 @@
-import { type RefObject, useLayoutEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useEffectEvent, useLayoutEffect, useRef, useState } from 'react'
+import { flushSync } from 'react-dom'
 
 /**
  * Returns refs for a container and its table, and whether the table is wider than the container. Only a container with
@@ -12,14 +13,16 @@ export function useOverflow(): {
   const container = useRef<HTMLDivElement>(null)
   const table = useRef<HTMLTableElement>(null)
   const [isOverflowing, setOverflowing] = useState(false)
-  useLayoutEffect(() => {
-    const measure = () => {
-      if (!container.current || !table.current) return
-      setOverflowing(table.current.offsetWidth > container.current.clientWidth)
-    }
-    const observer = new ResizeObserver(measure)
+  const measure = () => {
+    if (!container.current || !table.current) return
+    setOverflowing(table.current.offsetWidth > container.current.clientWidth)
+  }
+  // Measures after each change of the table, before the browser paints it. Otherwise a wide table would widen the page.
+  useLayoutEffect(measure)
+  const onResize = useEffectEvent(measure)
+  useEffect(() => {
+    const observer = new ResizeObserver(() => flushSync(onResize))
     if (container.current) observer.observe(container.current)
-    if (table.current) observer.observe(table.current)
     return () => observer.disconnect()
   }, [])
   return { container, table, isOverflowing }

@@ -24,12 +24,13 @@ export function useListPage<Page>(
   clinicId: number,
   query: object,
   load: () => Promise<Page>,
-  repeatMs?: number,
+  repeatMs?: number | ((page: Page | undefined) => number),
 ): UseQueryResult<Page> {
   return useQuery({
     queryKey: [name, clinicId, 'list', query],
     queryFn: load,
-    refetchInterval: repeatMs ?? false,
+    refetchInterval:
+      typeof repeatMs === 'function' ? ({ state }) => repeatMs(state.data) : (repeatMs ?? false),
     placeholderData: (previous, before) =>
       before?.queryKey[1] === clinicId ? previous : undefined,
   })
@@ -37,17 +38,26 @@ export function useListPage<Page>(
 
 type TableProps<Row> = Omit<DataTableProps<Row>, 'rows' | 'sort' | 'onSort' | 'paging'>
 
-interface ListTableProps<Row, Filters extends Parameters> extends TableProps<Row> {
+export interface ListTableProps<Row, Filters extends Parameters> extends TableProps<Row> {
   readonly list: ListState<Filters>
   readonly query: UseQueryResult<ListPage<Row>>
+  /** The sentence instead of rows if the filters match nothing. Without it, `empty` stands there too. */
+  readonly nothingFound?: string
 }
 
 /** The table of a list with its order and pages. An empty list shows the state of the request instead. */
 export function ListTable<Row, Filters extends Parameters>({
   list,
   query,
+  nothingFound,
   ...table
 }: ListTableProps<Row, Filters>) {
+  const empty =
+    list.isFiltered && nothingFound !== undefined ? (
+      <NothingFound onClear={list.clearFilters}>{nothingFound}</NothingFound>
+    ) : (
+      table.empty
+    )
   const shared = { ...table, sort: list.sort, onSort: list.setSort }
   if (isRefusedAddress(query))
     return <NothingFound onClear={list.clearFilters}>{texts.refusedAddress}</NothingFound>
@@ -57,7 +67,7 @@ export function ListTable<Row, Filters extends Parameters>({
         <DataTable
           {...shared}
           rows={page.items}
-          empty={page.total > 0 ? <PastEnd onFirst={list.toFirstPage} /> : table.empty}
+          empty={page.total > 0 ? <PastEnd onFirst={list.toFirstPage} /> : empty}
           isFetching={query.isPlaceholderData}
           paging={list.pagingOf(page)}
         />

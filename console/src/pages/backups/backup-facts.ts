@@ -1,0 +1,52 @@
+/** Derives what the pages show about a backup from its fields. */
+import type { Schemas } from '../../api/client.ts'
+import type { Sort } from '../../parts/data-table/types.ts'
+
+/** A backup as the API returns it. */
+export type Backup = Schemas['Backup']
+
+const DAY_MS = 24 * 60 * 60 * 1000
+/** Safety backups are kept at least this long. */
+const SAFETY_KEPT_DAYS = 7
+
+/** Returns the state of a backup. A completed one that a test restored is `tested`. */
+export function stateOf({ status, error, drill_seconds }: Backup): string {
+  if (status !== 'completed') return status
+  if (error !== null) return 'failed'
+  return drill_seconds === null ? 'completed' : 'tested'
+}
+
+/** True if the backup can be read: restored, tested and downloaded. */
+export const isUsable = ({ status }: Backup): boolean => status === 'completed'
+
+/** Returns the time until which no retention deletes a backup. Returns undefined if it may be deleted at any time. */
+export function keptUntil({ reason, created_at, locked_until }: Backup): string | undefined {
+  const safety =
+    reason === 'safety' ? Date.parse(created_at) + SAFETY_KEPT_DAYS * DAY_MS : undefined
+  const locked = locked_until === null ? undefined : Date.parse(locked_until)
+  const latest = Math.max(safety ?? 0, locked ?? 0)
+  return latest === 0 ? undefined : new Date(latest).toISOString()
+}
+
+/** Returns the newest backup that a test restored, or else the newest one whose file was verified. */
+export function lastProven(backups: readonly Backup[]): Backup | undefined {
+  const newest = sortBackups(
+    backups.filter((backup) => isUsable(backup) && backup.error === null),
+    { column: 'created_at', direction: 'desc' },
+  )
+  return (
+    newest.find(({ drill_seconds }) => drill_seconds !== null) ??
+    newest.find(({ verified_at }) => verified_at !== null)
+  )
+}
+
+/** Sorts backups by time or size. */
+export function sortBackups(backups: readonly Backup[], { column, direction }: Sort): Backup[] {
+  const keyOf = (backup: Backup) =>
+    column === 'size_bytes' ? (backup.size_bytes ?? -1) : Date.parse(backup.created_at)
+  const sign = direction === 'asc' ? 1 : -1
+  return backups.toSorted((one, other) => sign * (keyOf(one) - keyOf(other)))
+}
+
+/** Returns the short name of a backup, which a person types to confirm. */
+export const shortId = ({ backup_id }: Pick<Backup, 'backup_id'>): string => backup_id.slice(0, 8)
