@@ -19,6 +19,42 @@ CREATE OR REPLACE FUNCTION public.current_tenant()
  STABLE PARALLEL SAFE
 AS $function$ select nullif(current_setting('wardkeep.tenant_id', true), '')::bigint $function$;
 
+CREATE OR REPLACE FUNCTION public.drop_empty_journal_month(month date)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+ SET lock_timeout TO '2s'
+AS $function$
+declare
+  parts text[] := array[to_char(month, '"journal"_YYYY_MM'), to_char(month, '"journal_resources"_YYYY_MM')];
+  part text;
+  is_empty boolean := true;
+  has_rows boolean;
+begin
+  if month + interval '1 month' >= now() - interval '90 days' then
+    raise exception 'the journal keeps every entry for 90 days' using errcode = 'insufficient_privilege';
+  end if;
+  lock table only journal in access exclusive mode;
+  lock table only journal_resources in access exclusive mode;
+  foreach part in array parts loop
+    continue when to_regclass('public.' || part) is null;
+    execute format('alter table %I no force row level security', part);
+    execute format('select exists (select from %I)', part) into has_rows;
+    execute format('alter table %I force row level security', part);
+    is_empty := is_empty and not has_rows;
+  end loop;
+  if is_empty then
+    foreach part in array parts loop
+      execute format('drop table if exists %I', part);
+    end loop;
+  end if;
+  return is_empty;
+end
+$function$;
+REVOKE ALL ON ROUTINE drop_empty_journal_month(date) FROM PUBLIC;
+GRANT execute ON ROUTINE drop_empty_journal_month(date) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.drop_webhook_partition(one_day date)
  RETURNS void
  LANGUAGE plpgsql
@@ -127,6 +163,24 @@ end $function$;
 REVOKE ALL ON ROUTINE ensure_webhook_partitions(date,date) FROM PUBLIC;
 GRANT execute ON ROUTINE ensure_webhook_partitions(date,date) TO wardkeep_platform;
 
+CREATE OR REPLACE FUNCTION public.erase_entries(ids bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform require_visible_rows();
+  perform set_config('wardkeep.erases', 'on', true);
+  update journal set user_email = null, ip = null, user_agent = null, request_id = null, changes = null,
+    who_salt = null, what_salt = null
+  where id = any(ids);
+  perform set_config('wardkeep.erases', '', true);
+end
+$function$;
+REVOKE ALL ON ROUTINE erase_entries(bigint[]) FROM PUBLIC;
+GRANT execute ON ROUTINE erase_entries(bigint[]) TO wardkeep_platform;
+
 CREATE OR REPLACE PROCEDURE public.isolate(IN target regclass, IN tenant_column text DEFAULT 'tenant_id'::text)
  LANGUAGE plpgsql
 AS $procedure$
@@ -139,6 +193,19 @@ begin
   execute format('create policy platform on %s to wardkeep_platform using (true) with check (true)', target);
 end $procedure$;
 REVOKE ALL ON ROUTINE isolate(regclass,text) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION public.journal_months()
+ RETURNS SETOF date
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  select to_date(right(c.relname, 7), 'YYYY_MM')
+  from pg_inherits i join pg_class c on c.oid = i.inhrelid
+  where i.inhparent = 'journal'::regclass order by 1
+$function$;
+REVOKE ALL ON ROUTINE journal_months() FROM PUBLIC;
+GRANT execute ON ROUTINE journal_months() TO wardkeep_platform;
 
 CREATE OR REPLACE FUNCTION public.key_unfolded_name()
  RETURNS trigger
@@ -433,11 +500,62 @@ BEGIN
 END;
 $function$;
 
+CREATE OR REPLACE FUNCTION public.prune_entries(log_tenant bigint, log_epoch integer, first_leaf bigint, end_leaf bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  earliest timestamptz;
+  latest timestamptz;
+  deleted bigint;
+begin
+  perform require_visible_rows();
+  update audit_logs set pruned_size = end_leaf
+  where tenant_id = log_tenant and epoch = log_epoch and pruned_size = first_leaf and size >= end_leaf;
+  if not found then
+    raise exception 'another process has removed entries of the log' using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  select min(created_at), max(created_at) into earliest, latest from audit_leaves
+  where tenant_id = log_tenant and epoch = log_epoch and index >= first_leaf and index < end_leaf;
+  if latest >= now() - interval '90 days' then
+    raise exception 'the journal keeps every entry for 90 days' using errcode = 'insufficient_privilege';
+  end if;
+  perform set_config('wardkeep.prunes', 'on', true);
+  delete from journal_resources resource using audit_leaves leaf
+  where leaf.tenant_id = log_tenant and leaf.epoch = log_epoch
+    and leaf.index >= first_leaf and leaf.index < end_leaf
+    and resource.tenant_id = log_tenant and resource.entry_id = leaf.entry_id
+    and resource.created_at = leaf.created_at and resource.created_at between earliest and latest;
+  delete from journal entry using audit_leaves leaf
+  where leaf.tenant_id = log_tenant and leaf.epoch = log_epoch
+    and leaf.index >= first_leaf and leaf.index < end_leaf
+    and entry.id = leaf.entry_id and entry.created_at = leaf.created_at
+    and entry.created_at between earliest and latest;
+  get diagnostics deleted = row_count;
+  perform set_config('wardkeep.prunes', '', true);
+  if deleted <> end_leaf - first_leaf then
+    raise exception 'the journal has % of the % entries to remove', deleted, end_leaf - first_leaf;
+  end if;
+  insert into journal_prunings (tenant_id, until) values (log_tenant, latest)
+  on conflict (tenant_id) do update set until = greatest(journal_prunings.until, excluded.until);
+end
+$function$;
+REVOKE ALL ON ROUTINE prune_entries(bigint,integer,bigint,bigint) FROM PUBLIC;
+GRANT execute ON ROUTINE prune_entries(bigint,integer,bigint,bigint) TO wardkeep_platform;
+
 CREATE OR REPLACE FUNCTION public.refuse_journal_change()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 begin
+  if tg_op = 'UPDATE' and tg_level = 'ROW' and current_setting('wardkeep.erases', true) = 'on' then
+    return new;
+  end if;
+  if tg_op = 'DELETE' and tg_level = 'ROW' and current_setting('wardkeep.prunes', true) = 'on' then
+    return old;
+  end if;
   raise exception 'the journal is append-only' using errcode = 'insufficient_privilege';
 end $function$;
 
@@ -452,6 +570,20 @@ begin
   end if;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.require_visible_rows()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not pg_has_role(current_user, 'wardkeep_platform', 'usage') then
+    raise exception 'the owner % of the tables must inherit the role wardkeep_platform', current_user
+      using hint = format('alter role %I inherit', current_user);
+  end if;
+end
+$function$;
+REVOKE ALL ON ROUTINE require_visible_rows() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION public.running_writers()
  RETURNS TABLE(pid integer, connected_at timestamp with time zone, begun_at timestamp with time zone, application text)
@@ -594,6 +726,175 @@ CREATE POLICY tenant ON account_tokens FOR all TO wardkeep_app
   WITH CHECK (tenant_id = current_tenant());
 GRANT delete, insert, select, update ON account_tokens TO wardkeep_app;
 GRANT delete, insert, select, update ON account_tokens TO wardkeep_platform;
+
+CREATE TABLE audit_findings (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  tenant_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  kind text NOT NULL,
+  index bigint,
+  entry_id bigint,
+  detail text NOT NULL,
+  found_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  last_found_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  gone_at timestamp(3) with time zone,
+  CONSTRAINT audit_findings_pkey PRIMARY KEY (id),
+  CONSTRAINT audit_findings_tenant_id_epoch_kind_index_entry_id_key UNIQUE NULLS NOT DISTINCT (tenant_id, epoch, kind, index, entry_id)
+);
+CREATE INDEX audit_findings__open ON audit_findings USING btree (kind) WHERE gone_at IS NULL;
+ALTER TABLE audit_findings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_findings FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON audit_findings FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON audit_findings FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT insert, select, update ON audit_findings TO wardkeep_platform;
+GRANT select ON audit_findings TO wardkeep_app;
+
+CREATE TABLE audit_keys (
+  id text NOT NULL,
+  name text NOT NULL,
+  public_key bytea NOT NULL,
+  sealed_private_key bytea,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  retired_at timestamp(3) with time zone,
+  CONSTRAINT audit_keys_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX audit_keys__one_signs ON audit_keys USING btree ((true)) WHERE retired_at IS NULL;
+GRANT delete, insert, select, update ON audit_keys TO wardkeep_platform;
+GRANT select ON audit_keys TO wardkeep_app;
+
+CREATE TABLE audit_leaves (
+  tenant_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  index bigint NOT NULL,
+  entry_id bigint NOT NULL,
+  created_at timestamp(3) with time zone NOT NULL,
+  who_salt bytea,
+  what_salt bytea,
+  mark text DEFAULT 'none'::text NOT NULL,
+  who text,
+  what text,
+  CONSTRAINT audit_leaves_pkey PRIMARY KEY (tenant_id, epoch, index)
+);
+CREATE INDEX audit_leaves__by_commitment ON audit_leaves USING hash (who) WHERE who IS NOT NULL;
+CREATE INDEX audit_leaves__by_entry ON audit_leaves USING btree (entry_id);
+CREATE INDEX audit_leaves__by_salt ON audit_leaves USING hash (who_salt);
+ALTER TABLE audit_leaves ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_leaves FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON audit_leaves FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON audit_leaves FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT insert, select ON audit_leaves TO wardkeep_platform;
+GRANT select ON audit_leaves TO wardkeep_app;
+GRANT update (what) ON audit_leaves TO wardkeep_platform;
+GRANT update (what_salt) ON audit_leaves TO wardkeep_platform;
+GRANT update (who) ON audit_leaves TO wardkeep_platform;
+GRANT update (who_salt) ON audit_leaves TO wardkeep_platform;
+
+CREATE TABLE audit_logs (
+  tenant_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  size bigint DEFAULT 0 NOT NULL,
+  head_size bigint DEFAULT 0 NOT NULL,
+  head_root bytea,
+  checkpoint text,
+  anchored_size bigint DEFAULT 0 NOT NULL,
+  ended_at timestamp(3) with time zone,
+  pruned_size bigint DEFAULT 0 NOT NULL,
+  prune_failure text,
+  prune_failing_since timestamp(3) with time zone,
+  CONSTRAINT audit_logs_pkey PRIMARY KEY (tenant_id, epoch)
+);
+CREATE UNIQUE INDEX audit_logs__current ON audit_logs USING btree (tenant_id) WHERE ended_at IS NULL;
+ALTER TABLE audit_logs ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_logs FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON audit_logs FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON audit_logs FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT insert, select ON audit_logs TO wardkeep_platform;
+GRANT select ON audit_logs TO wardkeep_app;
+GRANT update (anchored_size) ON audit_logs TO wardkeep_app;
+GRANT update (anchored_size) ON audit_logs TO wardkeep_platform;
+GRANT update (checkpoint) ON audit_logs TO wardkeep_app;
+GRANT update (checkpoint) ON audit_logs TO wardkeep_platform;
+GRANT update (ended_at) ON audit_logs TO wardkeep_app;
+GRANT update (ended_at) ON audit_logs TO wardkeep_platform;
+GRANT update (head_root) ON audit_logs TO wardkeep_app;
+GRANT update (head_root) ON audit_logs TO wardkeep_platform;
+GRANT update (head_size) ON audit_logs TO wardkeep_app;
+GRANT update (head_size) ON audit_logs TO wardkeep_platform;
+GRANT update (prune_failing_since) ON audit_logs TO wardkeep_platform;
+GRANT update (prune_failure) ON audit_logs TO wardkeep_platform;
+GRANT update (size) ON audit_logs TO wardkeep_app;
+GRANT update (size) ON audit_logs TO wardkeep_platform;
+
+CREATE TABLE audit_tiles (
+  tenant_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  level smallint NOT NULL,
+  index bigint NOT NULL,
+  hashes bytea NOT NULL,
+  CONSTRAINT audit_tiles_pkey PRIMARY KEY (tenant_id, epoch, level, index)
+);
+ALTER TABLE audit_tiles ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_tiles FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON audit_tiles FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON audit_tiles FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT insert, select, update ON audit_tiles TO wardkeep_platform;
+GRANT select ON audit_tiles TO wardkeep_app;
+
+CREATE TABLE audit_verifications (
+  tenant_id bigint NOT NULL,
+  epoch integer NOT NULL,
+  pass_size bigint,
+  next_index bigint DEFAULT 0 NOT NULL,
+  covered_from timestamp(3) with time zone,
+  pass_started_at timestamp(3) with time zone DEFAULT now() NOT NULL,
+  is_requested boolean DEFAULT false NOT NULL,
+  listed integer DEFAULT 0 NOT NULL,
+  counted bigint DEFAULT 0 NOT NULL,
+  is_mailed boolean DEFAULT false NOT NULL,
+  verified_size bigint DEFAULT 0 NOT NULL,
+  verified_at timestamp(3) with time zone,
+  CONSTRAINT audit_verifications_pkey PRIMARY KEY (tenant_id, epoch)
+);
+CREATE INDEX audit_verifications__requested ON audit_verifications USING btree (tenant_id) WHERE is_requested;
+ALTER TABLE audit_verifications ENABLE ROW LEVEL SECURITY;
+ALTER TABLE audit_verifications FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON audit_verifications FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON audit_verifications FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT insert, select, update ON audit_verifications TO wardkeep_app;
+GRANT insert, select, update ON audit_verifications TO wardkeep_platform;
+
+CREATE TABLE audit_witnesses (
+  origin text NOT NULL,
+  key text NOT NULL,
+  size bigint DEFAULT 0 NOT NULL,
+  checkpoint text,
+  cosigned_at timestamp(3) with time zone,
+  failure text,
+  failing_since timestamp(3) with time zone,
+  contradicts boolean DEFAULT false NOT NULL,
+  CONSTRAINT audit_witnesses_pkey PRIMARY KEY (origin, key)
+);
+GRANT insert, select, update ON audit_witnesses TO wardkeep_platform;
 
 CREATE TABLE backup_jobs (
   id uuid NOT NULL,
@@ -746,6 +1047,34 @@ CREATE TABLE destroyed_keys (
 );
 GRANT insert, select ON destroyed_keys TO wardkeep_platform;
 
+CREATE TABLE download_tickets (
+  token_hash bytea NOT NULL,
+  tenant_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  session_id uuid NOT NULL,
+  ip text NOT NULL,
+  backup_id uuid NOT NULL,
+  expires_at timestamp(3) with time zone NOT NULL,
+  used_at timestamp(3) with time zone,
+  resumptions smallint DEFAULT 0 NOT NULL,
+  CONSTRAINT download_tickets_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT download_tickets__session FOREIGN KEY (tenant_id, session_id) REFERENCES sessions(tenant_id, id) ON DELETE CASCADE,
+  CONSTRAINT download_tickets_backup_id_fkey FOREIGN KEY (backup_id) REFERENCES backups(id) ON DELETE CASCADE
+);
+CREATE INDEX download_tickets__by_backup ON download_tickets USING btree (backup_id);
+CREATE INDEX download_tickets__by_session ON download_tickets USING btree (tenant_id, session_id);
+CREATE INDEX download_tickets__expired ON download_tickets USING btree (expires_at);
+ALTER TABLE download_tickets ENABLE ROW LEVEL SECURITY;
+ALTER TABLE download_tickets FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON download_tickets FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON download_tickets FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON download_tickets TO wardkeep_app;
+GRANT delete, insert, select, update ON download_tickets TO wardkeep_platform;
+
 CREATE TABLE encryption_rotations (
   id uuid DEFAULT gen_random_uuid() NOT NULL,
   number integer GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -832,8 +1161,12 @@ CREATE TABLE journal (
   user_email text,
   user_agent text,
   changes jsonb,
+  who_salt bytea,
+  what_salt bytea,
+  mac bytea,
   CONSTRAINT journal_pkey PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX journal__access_positions ON journal USING btree (xid, id, created_at) WHERE is_access;
 CREATE INDEX journal__by_ip ON journal USING btree (ip, tenant_id) WHERE ip IS NOT NULL;
 CREATE INDEX journal__by_record ON journal USING btree (action, resource_type, resource_hash, (
 CASE
@@ -872,9 +1205,33 @@ CREATE TABLE journal_consumers (
   updated_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   failing_since timestamp(3) with time zone,
   error text,
+  epoch bigint DEFAULT 0 NOT NULL,
+  leased_until timestamp(3) with time zone,
+  sequence bigint DEFAULT 0 NOT NULL,
   CONSTRAINT journal_consumers_pkey PRIMARY KEY (consumer)
 );
 GRANT delete, insert, select, update ON journal_consumers TO wardkeep_platform;
+
+CREATE TABLE journal_marks (
+  since timestamp(3) with time zone NOT NULL
+);
+GRANT select ON journal_marks TO wardkeep_platform;
+
+CREATE TABLE journal_prunings (
+  tenant_id bigint NOT NULL,
+  until timestamp(3) with time zone NOT NULL,
+  CONSTRAINT journal_prunings_pkey PRIMARY KEY (tenant_id)
+);
+ALTER TABLE journal_prunings ENABLE ROW LEVEL SECURITY;
+ALTER TABLE journal_prunings FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON journal_prunings FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON journal_prunings FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT select ON journal_prunings TO wardkeep_app;
+GRANT select ON journal_prunings TO wardkeep_platform;
 
 CREATE TABLE journal_resources (
   tenant_id bigint NOT NULL,
@@ -1759,6 +2116,7 @@ GRANT insert, select, update ON self_healing_scans TO wardkeep_platform;
 CREATE TABLE service_key (
   id integer DEFAULT 1 NOT NULL,
   sealed_key bytea NOT NULL,
+  created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   CONSTRAINT service_key_pkey PRIMARY KEY (id),
   CONSTRAINT service_key_id_check CHECK (id = 1)
 );
@@ -1810,6 +2168,26 @@ CREATE TABLE signing_keys (
 );
 CREATE UNIQUE INDEX signing_keys__one_signs ON signing_keys USING btree ((true)) WHERE retired_at IS NULL;
 GRANT delete, insert, select, update ON signing_keys TO wardkeep_platform;
+
+CREATE TABLE stats (
+  tenant_id bigint,
+  slot timestamp(3) with time zone NOT NULL,
+  count bigint NOT NULL,
+  step smallint DEFAULT 0 NOT NULL,
+  series text NOT NULL
+);
+CREATE INDEX stats__by_time ON stats USING btree (series, slot);
+CREATE UNIQUE INDEX stats__counts ON stats USING btree (tenant_id, series, slot, step) INCLUDE (count) NULLS NOT DISTINCT;
+ALTER TABLE stats ENABLE ROW LEVEL SECURITY;
+ALTER TABLE stats FORCE ROW LEVEL SECURITY;
+CREATE POLICY platform ON stats FOR all TO wardkeep_platform
+  USING (true)
+  WITH CHECK (true);
+CREATE POLICY tenant ON stats FOR all TO wardkeep_app
+  USING (tenant_id = current_tenant())
+  WITH CHECK (tenant_id = current_tenant());
+GRANT delete, insert, select, update ON stats TO wardkeep_app;
+GRANT delete, insert, select, update ON stats TO wardkeep_platform;
 
 CREATE TABLE tenants (
   id bigint GENERATED BY DEFAULT AS IDENTITY NOT NULL,
@@ -1951,10 +2329,14 @@ CREATE TABLE webhook_deliveries (
   due_at timestamp(3) with time zone,
   finished_at timestamp(3) with time zone,
   replay_id bigint,
+  status_class smallint,
   CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (webhook_id, entry_id, event_at),
   CONSTRAINT webhook_deliveries__due_while_pending CHECK ((status = 'pending'::text) = (due_at IS NOT NULL)),
-  CONSTRAINT webhook_deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text]))
+  CONSTRAINT webhook_deliveries_status_check CHECK (status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text])),
+  CONSTRAINT webhook_deliveries_status_class_check CHECK (status_class = ANY (ARRAY[0, 3, 4, 5]))
 ) PARTITION BY RANGE (event_at);
+CREATE INDEX webhook_deliveries__by_class ON webhook_deliveries USING btree (webhook_id, status_class, entry_id) WHERE status_class IS NOT NULL;
+CREATE INDEX webhook_deliveries__by_event ON webhook_deliveries USING btree (webhook_id, event, entry_id);
 CREATE INDEX webhook_deliveries__due ON webhook_deliveries USING btree (webhook_id, due_at) WHERE status = 'pending'::text;
 CREATE INDEX webhook_deliveries__failed ON webhook_deliveries USING btree (webhook_id, entry_id) WHERE status = 'failed'::text;
 CREATE INDEX webhook_deliveries__of_replay ON webhook_deliveries USING btree (webhook_id, replay_id, status) WHERE replay_id IS NOT NULL;
@@ -2016,6 +2398,7 @@ CREATE TABLE webhook_replays (
   created_at timestamp(3) with time zone DEFAULT now() NOT NULL,
   finished_at timestamp(3) with time zone,
   actor jsonb,
+  only_failed boolean DEFAULT false NOT NULL,
   CONSTRAINT webhook_replays_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_replays__finished CHECK ((state = 'running'::text) = (finished_at IS NULL)),
   CONSTRAINT webhook_replays_state_check CHECK (state = ANY (ARRAY['running'::text, 'completed'::text, 'cancelled'::text, 'failed'::text])),

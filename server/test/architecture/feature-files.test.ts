@@ -8,9 +8,9 @@ import { named, ROOT, tableOf } from '../docs/documents.ts'
 const FEATURES = 'server/src/features'
 /**
  * Features whose names are also basic terms of the platform, such as callers, tenants and keys. `encryption` also
- * occurs in the names of key-encryption keys. The platform code may use these words.
+ * occurs in the names of key-encryption keys, and `stat` in `state` and `status`. The platform code may use these words.
  */
-const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'tenants', 'users']
+const BASE = ['audit', 'auth', 'encryption', 'health', 'setup', 'stats', 'tenants', 'users']
 const MAX_TOUCHED = 8
 /** Words that have another meaning in some files. For example, `webhooks` is a member of OpenAPI documents. */
 const OWN_WORDS: Readonly<Record<string, string[]>> = {
@@ -86,12 +86,17 @@ describe.each(folders.filter((name) => !BASE.includes(name)))(
   },
 )
 
+/** Returns the code without the second door of the audit log, whose verification must not load all features. */
+const withoutOffline = (code: string) => code.replaceAll('features/audit/offline/index.ts', '')
+
 describe.each(folders)('the index.ts of the feature %s', (feature) => {
   const opened = /\bopen[A-Z]\w*/g
 
   test('outside the features, is imported only by open-features.ts', () => {
     const door = `features/${feature}/`
-    const knowing = [...outside].filter(([, code]) => code.includes(door)).map(([file]) => file)
+    const knowing = [...outside]
+      .filter(([, code]) => withoutOffline(code).includes(door))
+      .map(([file]) => file)
     expect(knowing.filter((file) => file !== 'server/src/open-features.ts')).toEqual([])
   })
 

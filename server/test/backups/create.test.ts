@@ -9,7 +9,7 @@ import { type Clinic, makeClinic, type Person, superadmin } from '../support/cli
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { contents, ended, fileOf, make, order, readingOf } from './support.ts'
+import { contents, ended, fileOf, make, order, readingOf, unusedBy } from './support.ts'
 
 let service: Service
 let root: Person
@@ -111,6 +111,7 @@ describe('a full backup', () => {
 
   test('is recorded under the platform tenant when a superadmin of a clinic downloads it', async () => {
     const backups = backupsService({
+      ...unusedBy(service),
       db: service.app.db,
       store: folderStore(join(service.dataDir, 'backups')),
       log: silentLog,

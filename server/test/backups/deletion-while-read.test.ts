@@ -19,7 +19,7 @@ import { migratedDatabase, OF_THIS_DATABASE } from '../support/database.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
-import { backupKeys, fileOf, make, readingOf } from './support.ts'
+import { backupKeys, fileOf, make, readingOf, unusedBy } from './support.ts'
 
 /** The backup is larger than all socket buffers, so that a reader who stops also stops the node. */
 const LARGE = 64 * 1024 ** 2
@@ -158,6 +158,7 @@ test('a download fails if its backup is deleted between the response headers and
   const caller: Admin = { ...root, role: 'superadmin' } as never
   const { app, dataDir } = service
   const backups = backupsService({
+    ...unusedBy(service),
     db: app.db,
     store: folderStore(join(dataDir, 'backups')),
     log: silentLog,

@@ -3,8 +3,10 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openDrills } from '../../src/features/backups/drill/drills.ts'
 import {
   drillNewest,
+  drillUnlessRunning,
   type NamedDrillDeps,
 } from '../../src/features/backups/drill/scheduled-drill.ts'
 import { clearThrownAway } from '../../src/features/backups/drill/temporary-server.ts'
@@ -12,8 +14,11 @@ import { verifyDatabase } from '../../src/features/backups/drill/verify-sealed.t
 import type { Header } from '../../src/features/backups/file/format.ts'
 import { folderStore } from '../../src/features/backups/stores/folder.ts'
 import { StoreError } from '../../src/features/backups/stores/store.ts'
+import { SECOND } from '../../src/lib/clock.ts'
 import { openSealer } from '../../src/platform/crypto/index.ts'
 import { type DatabaseAddress, ownerClient } from '../../src/platform/db/index.ts'
+import { SYSTEM } from '../../src/platform/journal/index.ts'
+import { atOnce, tally } from '../races/race.ts'
 import { enrol } from '../second-factor/enrol.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { type Asked, openS3 } from '../support/s3.ts'
@@ -39,17 +44,19 @@ beforeAll(async () => {
   await enrol(service, north.people.doctor.token)
 })
 
-const drill = async (others: Partial<NamedDrillDeps> = {}) =>
-  drillNewest({
-    db: service.app.db,
-    store: folderStore(join(service.dataDir, 'backups')),
-    dataDir: service.dataDir,
-    backupKeys: await backupKeys(),
-    verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
-    log: silentLog,
-    reading: readingOf(service),
-    ...others,
-  })
+const depsOf = async (others: Partial<NamedDrillDeps> = {}): Promise<NamedDrillDeps> => ({
+  db: service.app.db,
+  store: folderStore(join(service.dataDir, 'backups')),
+  dataDir: service.dataDir,
+  backupKeys: await backupKeys(),
+  verify: (address) => verifyDatabase(address, openSealer(ROOT_KEY), [SECRETS]),
+  log: silentLog,
+  reading: readingOf(service),
+  ...others,
+})
+
+const drill = async (others?: Partial<NamedDrillDeps>, run = drillNewest) =>
+  run(await depsOf(others))
 
 /** Returns whether the backup counts as verified, and whether a failure was reported. */
 async function proofOf(id: string) {
@@ -109,6 +116,101 @@ test('a drill is listed as a job, and does not fault the backup when it is cance
     { status: 'cancelled', error: null },
     ...(await jobs()).slice(2),
   ])
+})
+
+test('a drill is refused while another one is running, and the schedule then skips it', async () => {
+  const id = await make(service, root)
+  const lines: string[] = []
+  const log = { ...silentLog, info: (_: unknown, line?: string) => void lines.push(line ?? '') }
+  await drill({
+    async verify() {
+      await expect(drill()).rejects.toMatchObject({ code: 'drill_running' })
+      await drill({ log }, drillUnlessRunning)
+    },
+  })
+  expect(lines).toEqual(['scheduled test restore skipped, because another one is running'])
+  expect(await proofOf(id)).toEqual(PROVEN)
+})
+
+test.each(['cancelled', 'failed'])(
+  'a drill in a long query ends at once and is %s',
+  async (status) => {
+    const id = await make(service, root)
+    const { promise: isVerifying, resolve: onVerifying } = Promise.withResolvers<void>()
+    const drills = openDrills(
+      await depsOf({
+        async verify(address) {
+          const client = ownerClient(address)
+          await client.connect()
+          onVerifying()
+          await client.query('select pg_sleep(300)').finally(() => client.end())
+        },
+      }),
+    )
+    const job = await drills.start({ id, rewritten_at: null }, SYSTEM)
+    await isVerifying
+    const begun = performance.now()
+    if (status === 'failed') drills.stop()
+    else {
+      await service.call('DELETE', `/api/admin/jobs/${job}`, { token: root.token })
+      service.clock.elapse(2 * SECOND)
+    }
+    await drills.idle()
+    expect(performance.now() - begun).toBeLessThan(20_000)
+    expect((await jobOf(job)).status).toBe(status)
+    expect(await proofOf(id)).toEqual(PROVEN)
+    expect(await left()).toEqual([])
+  },
+)
+
+/** Requests a drill over HTTP. */
+const request = (id: string, { token }: Person) =>
+  service.call('POST', `/api/admin/backup/drill/${id}`, { token })
+
+const jobOf = async (id: string) =>
+  (await service.call('GET', `/api/admin/jobs/${id}`, { token: root.token })).body
+
+test('a requested drill runs alone as a job of its requester, and is journaled for them', async () => {
+  const id = await make(service, root)
+  const answers = await atOnce(() => request(id, root), 3)
+  expect(tally(answers)).toEqual({ 202: 1, 409: 2 })
+  const refused = answers.find(({ status }) => status === 409)
+  expect(refused?.body.code).toBe('drill_running')
+  const started = answers.find(({ status }) => status === 202)?.body
+  expect(started).toEqual({
+    job_id: expect.any(String),
+    backup_id: id,
+    type: 'full',
+    status: 'running',
+  })
+  expect(await jobOf(started.job_id)).toMatchObject({
+    kind: 'drill',
+    subject_id: id,
+    created_by: root.id,
+    can_cancel: true,
+  })
+  await service.idle('backups')
+  expect(await jobOf(started.job_id)).toMatchObject({ status: 'completed', error: null })
+  const entries = await service.database.sql(
+    `select user_id, changes ->> 'drill_seconds' is not null as is_measured from journal
+     where action = 'backup.verified' and resource_id = $1`,
+    [id],
+  )
+  expect(entries).toEqual([{ user_id: root.id, is_measured: true }])
+  expect(await left()).toEqual([])
+})
+
+test('a drill is refused for a backup of one tenant, and a full backup is hidden from administrators', async () => {
+  const { admin } = north.people
+  const own = await make(service, admin)
+  const full = await make(service, root)
+  for (const person of [root, admin])
+    expect(await request(own, person)).toMatchObject({
+      status: 409,
+      body: { code: 'restore_refused' },
+    })
+  expect(await request(full, admin)).toMatchObject({ status: 404 })
+  expect(await request(crypto.randomUUID(), root)).toMatchObject({ status: 404 })
 })
 
 test('a drill does not mark a backup as faulty while the store is unavailable', async () => {

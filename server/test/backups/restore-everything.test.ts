@@ -7,6 +7,7 @@ import { nameKey } from '../../src/lib/fold.ts'
 import { enable, enrol, setUp } from '../second-factor/enrol.ts'
 import { codeOf } from '../support/accounts.ts'
 import { type Clinic, makeClinic, PASSWORD, type Person, signIn } from '../support/clinics.ts'
+import { marksOf } from '../support/sealing.ts'
 import { clinicOn, type WebhookClinic } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restore-scene.ts'
 import { make } from './support.ts'
@@ -288,6 +289,7 @@ test('a restore ends every session, and adds one journal entry to each clinic', 
   )
   const tenants = await at.sql('select id::int from tenants where id <> $1 order by 1', [later.id])
   expect(entries).toEqual(tenants)
+  expect(await marksOf(at.service, ['backup.restored', 'tenant.deleted'])).toEqual(['ok'])
   const changes = await at.sql(`select from journal where action = 'user.updated' and id > $1`, [
     lastBefore,
   ])

@@ -155,7 +155,8 @@ export async function tablesWith({ sql }: TestDatabase, tenantId: number): Promi
      where a.attname = case when c.relname = 'tenants' then 'id' else 'tenant_id' end
        and not a.attisdropped and c.relkind in ('r', 'p') and not c.relispartition
        and c.relnamespace = 'public'::regnamespace
-       and c.relname not in ('journal', 'journal_resources', 'list_writes', 'refusals')`,
+       and c.relname not in ('journal', 'journal_resources', 'journal_prunings', 'list_writes', 'refusals',
+         'audit_logs', 'audit_leaves', 'audit_tiles', 'audit_verifications', 'audit_findings')`,
   )
   const found: string[] = []
   for (const { name, column } of tables)
@@ -180,4 +181,16 @@ export async function* rewritten(
     yield Buffer.from(rows(table, texts[table] ?? ''))
   }
   yield* writeBackup({ header: change(header), rows: of }, await backupKeys(), () => undefined)
+}
+
+/** The dependencies of the service that downloads do not use. */
+export const unusedBy = (service: Service) => {
+  const fails = () => {
+    throw new Error('unused')
+  }
+  return {
+    clock: service.clock,
+    identify: fails,
+    drills: { start: fails, idle: async () => undefined, stop: () => undefined },
+  }
 }

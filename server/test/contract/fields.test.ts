@@ -1,12 +1,20 @@
 /** The fields of each response are those of the specification and the decided additions, and no others. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openWalkable, type Step, walk } from './walk.ts'
+import { openWalkable, walk } from './walk.ts'
+import type { Step } from './walk-scene.ts'
+import {
+  DELIVERY,
+  type Fields,
+  type Kind,
+  REPLAY,
+  REPLAY_PREVIEW,
+  TEST_RESULT,
+  WEBHOOK,
+  WEBHOOK_DETAILS,
+  WEBHOOK_STATS,
+} from './webhook-fields.ts'
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
-
-/** The kind of a field's value; a list if several are allowed. */
-type Kind = 'integer' | 'number' | 'string' | 'boolean' | 'object' | 'array' | 'time' | 'null'
-type Fields = Record<string, Kind | readonly Kind[]>
 
 const TENANT: Fields = {
   id: 'integer',
@@ -24,6 +32,11 @@ const DEPARTMENT: Fields = {
   head_doctor_name: ['string', 'null'],
   members: 'integer',
   created_at: 'time',
+}
+const LISTED_TENANT: Fields = {
+  ...TENANT,
+  deleted_at: ['time', 'null'],
+  restorable_until: ['time', 'null'],
 }
 const USER: Fields = {
   id: 'integer',
@@ -96,9 +109,16 @@ const OVERVIEW: Fields = {
   tenant_id: ['integer', 'null'],
   attention: 'object',
   counts: 'object',
-  since: 'time',
   health: 'object',
   missing: 'array',
+}
+const COUNTS: Fields = {
+  as_of: 'time',
+  tenant_id: ['integer', 'null'],
+  bucket: 'string',
+  time_zone: 'string',
+  buckets: 'array',
+  series: 'array',
 }
 const PREFERENCES: Fields = { theme: 'string', settings: 'object', updated_at: ['time', 'null'] }
 const ENTRY: Fields = {
@@ -144,49 +164,17 @@ const AUDIT_ACTION: Fields = {
   group: 'string',
   resource_type: 'string',
 }
-const WEBHOOK: Fields = {
-  id: 'integer',
-  tenant_id: 'integer',
-  url: 'string',
-  events: 'array',
-  is_active: 'boolean',
-  created_at: 'time',
-  disabled_reason: ['string', 'null'],
-  failing_since: ['time', 'null'],
-}
-const TEST_RESULT: Fields = {
-  delivered: 'boolean',
-  status_code: ['integer', 'null'],
-  duration_ms: 'integer',
-  error: ['string', 'null'],
-  detail: ['string', 'null'],
-  response_body: ['string', 'null'],
-  message_id: 'string',
-}
-const DELIVERY: Fields = {
-  id: 'integer',
-  webhook_id: 'integer',
-  message_id: 'string',
-  event: 'string',
-  status: 'string',
-  attempts_count: 'integer',
-  attempts: 'array',
-  next_attempt_at: ['time', 'null'],
-  created_at: 'time',
-  finished_at: ['time', 'null'],
-}
-const REPLAY: Fields = {
-  id: 'integer',
-  webhook_id: 'integer',
-  since: 'time',
-  until: 'time',
-  state: 'string',
-  found: 'integer',
-  waiting: 'integer',
-  delivered: 'integer',
-  failed: 'integer',
-  created_at: 'time',
-  finished_at: ['time', 'null'],
+const AUDIT_HEADS: Fields = { key: 'string', former_keys: 'array', items: 'array' }
+const ENTRY_PROOF: Fields = {
+  entry: 'object',
+  salts: 'object',
+  leaf: 'string',
+  origin: 'string',
+  index: 'integer',
+  size: 'integer',
+  hashes: 'array',
+  checkpoint: 'string',
+  proof: 'string',
 }
 const LIST: Fields = {
   items: 'array',
@@ -211,6 +199,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/admin/tenants', TENANT],
   ['GET /api/admin/tenants/{tenant_id}', TENANT],
   ['PUT /api/admin/tenants/{tenant_id}', TENANT],
+  ['POST /api/admin/tenants/{tenant_id}/restore', TENANT],
   ['POST /api/admin/departments', DEPARTMENT],
   ['GET /api/admin/departments/{dept_id}', DEPARTMENT],
   ['PUT /api/admin/departments/{dept_id}', DEPARTMENT],
@@ -241,6 +230,7 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/auth/capabilities', CAPABILITIES],
   ['GET /api/admin/health', HEALTH],
   ['GET /api/admin/overview', OVERVIEW],
+  ['GET /api/admin/stats', COUNTS],
   ['GET /api/preferences', PREFERENCES],
   ['PUT /api/preferences', PREFERENCES],
   ['PUT /api/preferences/theme', PREFERENCES],
@@ -249,20 +239,43 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['POST /api/messenger/subscribe', MESSENGER],
   ['POST /api/webhooks/register', { ...WEBHOOK, secret: 'string' }],
   ['PUT /api/webhooks/{webhook_id}', WEBHOOK],
+  ['GET /api/webhooks/{webhook_id}', WEBHOOK_DETAILS],
+  [
+    'GET /api/webhooks/{webhook_id}/deliveries/{delivery_id}',
+    { ...DELIVERY, request_headers: 'object', request_body: ['string', 'null'] },
+  ],
+  ['GET /api/webhooks/{webhook_id}/replay', REPLAY_PREVIEW],
   ['POST /api/webhooks/{webhook_id}/test', TEST_RESULT],
   ['POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', DELIVERY],
   ['POST /api/webhooks/{webhook_id}/replay', REPLAY],
   ['GET /api/webhooks/{webhook_id}/replays/{replay_id}', REPLAY],
   ['GET /api/admin/jobs/{job_id}', JOB],
+  ['GET /api/admin/audit/heads', AUDIT_HEADS],
+  ['GET /api/admin/audit/proof/{entry_id}', ENTRY_PROOF],
+  ['GET /api/admin/audit/verify', { items: 'array' }],
+  ['POST /api/admin/audit/verify', { items: 'array' }],
+  ['POST /api/admin/self-healing/scan', { job_id: 'string', started: 'boolean' }],
+  ['GET /api/admin/payments/stats', { from: 'time', max_per_tenant: 'integer', items: 'array' }],
+  [
+    'GET /api/admin/encryption/keys',
+    {
+      root_key: 'object',
+      key_encryption_key: 'object',
+      data_keys: 'object',
+      records_on_old_keys: 'integer',
+    },
+  ],
 ]
 const ARRAYS: [name: string, fields: Fields][] = [
   ['GET /api/admin/audit/actions', AUDIT_ACTION],
-  ['GET /api/admin/tenants', TENANT],
+  ['GET /api/admin/tenants', LISTED_TENANT],
   ['GET /api/auth/sessions', SESSION],
   ['GET /api/admin/users/{user_id}/sessions', SESSION],
   ['GET /api/auth/tenants', { id: 'integer', name: 'string', subdomain: 'string' }],
   ['GET /api/auth/departments', { id: 'integer', name: 'string' }],
   ['GET /api/webhooks', WEBHOOK],
+  ['GET /api/webhooks/stats', { webhook_id: 'integer', ...WEBHOOK_STATS }],
+  ['GET /api/webhooks/{webhook_id}/replays', REPLAY],
   ['GET /api/webhooks/events', { name: 'string', description: 'string', example: 'object' }],
 ]
 const PAGES: [name: string, fields: Fields][] = [

@@ -1,7 +1,7 @@
 /** Lists the routes that Fastify serves, from its printed route tree. */
 import type { App } from '../../src/app.ts'
 
-const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+) \(([A-Z, ]+)\)$/
+const LINE = /^((?:│ {3}| {4})*)[├└]── (\S+)(?: \(([A-Z, ]+)\))?$/
 
 /** The console, the documentation, and redirects from former addresses of pages. */
 const PAGES = /^\/($|console|docs|verify-email$|reset-password$|invitation$)/
@@ -10,12 +10,17 @@ const PAGES = /^\/($|console|docs|verify-email$|reset-password$|invitation$)/
 export function servedRoutes(app: App): string[] {
   const branch: string[] = []
   const routes: string[] = []
-  for (const line of app.server.printRoutes({ commonPrefix: false }).trimEnd().split('\n')) {
-    const [, indent = '', part = '', methods = ''] = LINE.exec(line) ?? []
+  for (const line of app.server.printRoutes().trimEnd().split('\n')) {
+    const [, indent = '', part = '', methods] = LINE.exec(line) ?? []
     if (part === '') throw new Error(`a line that cannot be read: ${line}`)
     const depth = indent.length / 4
     branch.splice(depth, branch.length, part)
-    const path = branch.join('').replaceAll(/:(\w+)/g, '{$1}')
+    // A shared beginning of several paths, which has no route.
+    if (methods === undefined) continue
+    const path = branch
+      .join('')
+      .replaceAll(/:(\w+)/g, '{$1}')
+      .replace(/\/tile\/\*$/, '/tile/{tile}')
     if (PAGES.test(path)) continue
     routes.push(...methods.split(', ').map((method) => `${method} ${path}`))
   }

@@ -1,21 +1,16 @@
 /** Calls every operation once, successfully, in the order of the first day of an installation. */
 
 import { botConfig } from '../messenger/scene.ts'
+import { SOME_STATS } from '../stats/scene.ts'
 import { codeOf, mailedToken } from '../support/accounts.ts'
 import { type BotServer, openBotServer } from '../support/bot-server.ts'
-import { type Clinic, makeClinic, type Person, signIn, superadmin } from '../support/clinics.ts'
-import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
-import { type Answer, type CallOptions, openService, type Service } from '../support/service.ts'
+import { makeClinic, signIn, superadmin } from '../support/clinics.ts'
+import { sealedEntryOf } from '../support/sealing.ts'
+import { type Answer, openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { nameOf } from './operations.ts'
-
-export interface Step {
-  /** `METHOD path`, as in the contract's rows. */
-  name: string
-  /** The fields of the example that the walk replaced. */
-  filled: string[]
-  answer: Answer
-}
+import { walkPayments, walkWebhooks } from './walk-connections.ts'
+import type { Scene, Step } from './walk-scene.ts'
 
 /** A service on which every operation can succeed. Its bot server receives the chat messages. */
 export interface Walkable {
@@ -29,23 +24,6 @@ export async function openWalkable(
   const bot = await openBotServer()
   const config = { ...botConfig(bot), MESSENGER_MODE: 'webhook' as const, ...options.config }
   return { service: await openService({ role: 'all', ...options, config }), bot }
-}
-
-interface TakeOptions extends Omit<CallOptions, 'body' | 'payload'> {
-  path?: Record<string, number | string>
-  /** Fields of the body that replace those of the example: IDs, secrets and unique names. */
-  fill?: object
-  /** Returns the headers that the body needs, such as its signature. */
-  sign?: (payload: string) => Record<string, string>
-}
-
-interface Scene {
-  service: Service
-  bot: BotServer
-  root: Person
-  clinic: Clinic
-  /** Sends the example of an operation, with values of the scene, and records the response. */
-  take(name: string, options?: TakeOptions): Promise<Answer>
 }
 
 /** Walks through a new clinic, and returns the answer of each operation. Error answers are recorded too. */
@@ -101,12 +79,21 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
   )
   await take('DELETE /api/admin/jobs/{job_id}', { token, path: { ...export_ } })
   await take('GET /api/admin/backup/download/{backup_id}', { token, path })
+  const ticket = await take('POST /api/admin/downloads', { token, fill: { backup_id } })
+  const [, link = ''] = String(ticket.body.url).split('/downloads/')
+  await take('GET /api/admin/downloads/{ticket}', { path: { ticket: link } })
   await take('POST /api/admin/backup/restore', { token, fill: { backup_id } })
   await until('nothing is at work on it', async () => {
     const [busy] = await service.database.sql(
       "select from backup_jobs where status in ('queued', 'running')",
     )
     return busy === undefined || undefined
+  })
+  const tested = await take('POST /api/admin/backup/drill/{backup_id}', { token, path })
+  await until('the test restore is over', async () => {
+    const job = `/api/admin/jobs/${tested.body.job_id}`
+    const { body } = await service.call('GET', job, { token })
+    return !['queued', 'running'].includes(body.status) || undefined
   })
   await take('DELETE /api/admin/backup/{backup_id}', { token, path })
   await take('POST /api/admin/encryption/rotate', { token })
@@ -116,6 +103,7 @@ async function walkBackups({ service, root: { token }, take }: Scene): Promise<v
     return body.status !== 'running' || undefined
   })
   await take('GET /api/admin/encryption/status', { token })
+  await take('GET /api/admin/encryption/keys', { token })
 }
 
 async function walkSelfHealing({ service, root: { token }, clinic, take }: Scene): Promise<void> {
@@ -136,6 +124,7 @@ async function walkSelfHealing({ service, root: { token }, clinic, take }: Scene
   await take('GET /api/admin/self-healing/stats', { token })
   await take('DELETE /api/admin/self-healing/fixes/{fix_id}', { token, path })
   await take('POST /api/admin/self-healing/seed-fixes', { token })
+  await take('POST /api/admin/self-healing/scan', { token })
 }
 
 async function walkOpen({ clinic, take }: Scene): Promise<void> {
@@ -156,10 +145,11 @@ async function walkPlatform({ root: { token }, clinic, take }: Scene): Promise<v
   await take('GET /api/admin/tenants/{tenant_id}', { token, path })
   await take('PUT /api/admin/tenants/{tenant_id}', { token, path })
   await take('DELETE /api/admin/tenants/{tenant_id}', { token, path })
+  await take('POST /api/admin/tenants/{tenant_id}/restore', { token, path })
   await take('GET /api/admin/health', { token })
 }
 
-async function walkClinic({ clinic, take }: Scene): Promise<void> {
+async function walkClinic({ service, clinic, take }: Scene): Promise<void> {
   const { token } = clinic.people.admin
   const made = await take('POST /api/admin/departments', {
     token,
@@ -184,8 +174,17 @@ async function walkClinic({ clinic, take }: Scene): Promise<void> {
   await take('DELETE /api/admin/departments/{dept_id}', { token, path: department })
   await take('GET /api/admin/audit', { token, query: { limit: 100 } })
   await take('GET /api/admin/audit/actions', { token })
+  const entry = { entry_id: await sealedEntryOf(service, clinic.id) }
+  await take('GET /api/admin/audit/heads', { token })
+  await take('GET /api/admin/audit/proof/{entry_id}', { token, path: entry })
+  await take('GET /api/admin/audit/verify', { token })
+  await take('POST /api/admin/audit/verify', { token })
+  const log = { tenant_id: clinic.id, tile: '0/000.p/1' }
+  await take('GET /api/admin/audit/log/{tenant_id}/checkpoint', { token, path: log })
+  await take('GET /api/admin/audit/log/{tenant_id}/tile/{tile}', { token, path: log })
   await take('GET /api/admin/audit/export', { token })
   await take('GET /api/admin/overview', { token })
+  await take('GET /api/admin/stats', { token, query: SOME_STATS })
 }
 
 async function walkPatients({ clinic, take }: Scene): Promise<void> {
@@ -208,72 +207,6 @@ async function walkPatients({ clinic, take }: Scene): Promise<void> {
   await take('POST /api/admin/cache/cleanup', { token })
   await take('DELETE /api/patients/{patient_id}', { token, path })
   await take('POST /api/patients/{patient_id}/restore', { token, path })
-}
-
-async function walkWebhooks({ clinic, take }: Scene): Promise<void> {
-  const { token } = clinic.people.admin
-  // Nothing listens at this address. The walk also accepts the answer about a failed delivery.
-  const fill = { url: 'http://127.0.0.1:9/hook' }
-  const made = await take('POST /api/webhooks/register', { token, fill })
-  const path = { webhook_id: made.body.id }
-  await take('GET /api/webhooks', { token })
-  await take('GET /api/webhooks/events', { token })
-  const change = { secret: 'raw-secret-of-a-receiver' }
-  await take('PUT /api/webhooks/{webhook_id}', { token, path, fill: change })
-  await take('POST /api/webhooks/{webhook_id}/test', { token, path })
-  const list = 'GET /api/webhooks/{webhook_id}/deliveries'
-  const { items } = (await take(list, { token, path })).body
-  const tried = items.find(({ event }: { event: string }) => event === 'webhook.test')
-  await take('POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry', {
-    token,
-    path: { ...path, delivery_id: tried.id },
-  })
-  const since = new Date().toISOString().slice(0, 10)
-  const replayed = await take('POST /api/webhooks/{webhook_id}/replay', {
-    token,
-    path,
-    fill: { since },
-  })
-  const ofReplay = { ...path, replay_id: replayed.body.id }
-  const replay = '/api/webhooks/{webhook_id}/replays/{replay_id}'
-  await take(`GET ${replay}`, { token, path: ofReplay })
-  await take(`DELETE ${replay}`, { token, path: ofReplay })
-  await take('DELETE /api/webhooks/{webhook_id}/secrets/previous', { token, path })
-  await take('DELETE /api/webhooks/{webhook_id}', { token, path })
-}
-
-async function walkPayments({ service, root, clinic, take }: Scene): Promise<void> {
-  const { token } = clinic.people.admin
-  const [paid, unpaid] = [`${clinic.subdomain}-paid`, `${clinic.subdomain}-unpaid`]
-  const send = (type: string, id: string, object: object = {}) => {
-    const about = { id, metadata: { tenant_id: clinic.id }, ...object }
-    const notice = cardnetNotice(type, about)
-    // Only the first notification is a step of the walk. The others create the remaining events.
-    if (type === 'created' && id === paid)
-      return take('POST /webhooks/cardnet', { fill: notice, sign: signed })
-    const payload = JSON.stringify(notice)
-    return service.call('POST', '/webhooks/cardnet', { payload, headers: signed(payload) })
-  }
-  for (const type of ['created', 'succeeded', 'refunded'])
-    await send(type, paid, { amount_refunded: 250 })
-  for (const type of ['created', 'failed', 'canceled']) await send(type, unpaid)
-  await send('succeeded', unpaid, { metadata: { tenant_id: 'none' } })
-  const object = { id: unpaid, status: 'succeeded' }
-  await take('POST /webhooks/paygate', { fill: { object } })
-  const list = '/api/admin/payment-notifications'
-  const [failed] = await until('the notifications are worked off', async () => {
-    const all = await service.call('GET', list, { token: root.token, query: { state: 'received' } })
-    if (all.body.total > 0) return undefined
-    const found = await service.call('GET', list, { token: root.token, query: { state: 'failed' } })
-    return found.body.total > 0 ? found.body.items : undefined
-  })
-  await take(`GET ${list}`, { token })
-  const ofFailed = { token: root.token, path: { notification_id: failed.id } }
-  await take(`GET ${list}/{notification_id}`, ofFailed)
-  await take(`POST ${list}/{notification_id}/process`, ofFailed)
-  await take(`POST ${list}/discard`, { token: root.token })
-  const { items } = (await take('GET /api/admin/payments', { token })).body
-  await take('GET /api/admin/payments/{payment_id}', { token, path: { payment_id: items[0].id } })
 }
 
 /** Signs in to the console twice, because the second sign-in ends the first session. */
@@ -374,8 +307,6 @@ async function walkAccount({ service, clinic, take }: Scene): Promise<void> {
 /** Waits until the bot API has the webhook. Returns its secret. */
 const hookSecret = (bot: BotServer) =>
   until('the bot has its webhook', () => bot.webhook()?.secret_token)
-
-const signed = (payload: string) => ({ 'cardnet-signature': cardnetSignature(payload) })
 
 /** Returns the update of a person who writes to the bot in this chat. */
 const startIn = (chat: number) => ({

@@ -109,7 +109,7 @@ describe('a replay of a failed delivery that is cancelled while the message is b
     await cancelUnderWay()
     const [before] = await scene.deliveries(webhook)
     await end(500)
-    expect(await scene.deliveries(webhook)).toEqual([{ ...before, attempts: 2 }])
+    expect(await scene.deliveries(webhook)).toEqual([{ ...before, status_class: 5, attempts: 2 }])
     expect(await numbers()).toEqual([1, 2])
   })
 })

@@ -9,6 +9,7 @@ const FOREIGN: Record<string, string> = {
   DATABASE_PASSWORD: 'compose.yaml',
   POSTGRES_PASSWORD: 'compose.yaml, the image of PostgreSQL',
   TEST_DATABASE_URL: 'the tests',
+  NODE_EXTRA_CA_CERTS: 'Node.js',
   AF_UNIX: 'systemd',
   AF_INET: 'systemd',
   AF_INET6: 'systemd',

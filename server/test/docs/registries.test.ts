@@ -4,6 +4,7 @@ import { glob } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { AuditEntry } from '../../src/features/audit/audit.schema.ts'
+import { CLASSES, MAPPINGS, SEVERITIES } from '../../src/features/siem/formats/mapping.ts'
 import { PROBLEMS } from '../../src/lib/problems.ts'
 import { ACTIONS, isPublic } from '../../src/platform/journal/actions.ts'
 import { named, ROOT, tableOf } from './documents.ts'
@@ -28,6 +29,24 @@ describe('docs/reference/errors.md', () => {
 
   test('says for each error code what to do', () => {
     for (const [code, , , advice] of rows) expect(advice, code).toMatch(/^[A-Z`[].*\.$/)
+  })
+})
+
+describe('docs/reference/siem.md', () => {
+  test('lists each action once, with the class, activity, severity and status of its mapping', () => {
+    const mapped = Object.entries(MAPPINGS).map(([action, mapping]) => [
+      action,
+      CLASSES[mapping.class].name,
+      mapping.activityName,
+      String(mapping.activity),
+      SEVERITIES[mapping.severity],
+      mapping.isFailure ? 'Failure' : 'Success',
+    ])
+    const told = tableOf('docs/reference/siem.md', 'Action').map(([action, ...cells]) => [
+      named(action),
+      ...cells,
+    ])
+    expect(byName(told)).toEqual(byName(mapped))
   })
 })
 

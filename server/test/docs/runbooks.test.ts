@@ -9,6 +9,7 @@ import { atTheEnd } from '../support/cleanup.ts'
 import { makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { emptyDatabase } from '../support/database.ts'
 import { scratch } from '../support/scratch.ts'
+import { sealAll } from '../support/sealing.ts'
 import { openService, ROOT_KEY, type Service, SUPERADMIN } from '../support/service.ts'
 import { until } from '../support/until.ts'
 import { bash } from './command.ts'
@@ -180,6 +181,37 @@ describe('the runbook rotate-signing-key.md', () => {
   })
 })
 
+describe('the runbook lost-audit-key.md', () => {
+  test('replaces a key that cannot be decrypted', async () => {
+    const read = () => service.call('GET', '/api/admin/audit/heads', { token: root.token })
+    const { key } = (await read()).body
+    await service.database.sql(
+      'update audit_keys set sealed_private_key = sealed_private_key || $1',
+      [randomBytes(1)],
+    )
+    const folder = await scratch()
+    const verify = await bash('wardkeep keys verify', beside(), folder)
+    expect(verify.stdout).toMatch(/^audit_keys: 1 values in 1 rows, 1 cannot be decrypted$/m)
+    const printed = await run('lost-audit-key#1', {}, beside())
+    expect((await read()).body.key).toBe(printed.trim())
+    expect(printed.split('+')[0]).toBe(key.split('+')[0])
+    expect((await bash('wardkeep audit verify', beside(), folder)).code).toBe(0)
+  })
+})
+
+describe('the runbook audit-erasure.md', () => {
+  test('erases the entries of a user', async () => {
+    const { id, people } = await makeClinic(service, root, 'erased')
+    await sealAll(service)
+    const values = { '--tenant 7': `--tenant ${id}`, '--user 41': `--user ${people.nurse.id}` }
+    expect(await run('audit-erasure#1', values, beside())).toMatch(/^Erased [1-9]\d* entries\.$/m)
+    const left = await service.database.sql('select from journal where user_email = $1', [
+      people.nurse.email,
+    ])
+    expect(left).toEqual([])
+  })
+})
+
 describe('the runbook journal-readers.md', () => {
   test('confirms the self-healing fix', async () => {
     await service.database.sql(
@@ -210,6 +242,8 @@ describe('the runbook root-key.md', () => {
     expect((await own.call('POST', '/api/patients', { token, body })).status).toBe(201)
     const webhook = { url: 'http://127.0.0.1:9/hook', events: ['*'] }
     await own.call('POST', '/api/webhooks/register', { token, body: webhook })
+    await sealAll(own)
+    const signed = await own.call('GET', '/api/admin/audit/heads', { token })
     await own.close()
 
     const folder = await scratch()
@@ -236,6 +270,15 @@ describe('the runbook root-key.md', () => {
     const sealed = (await verify(fresh)).split('\n').filter((line) => !/: 0 values/.test(line))
     const tables = sealed.map((line) => line.split(':')[0]).filter((table) => table !== '')
     expect(tables).toEqual(['key_encryption_keys', 'service_key', 'signing_keys'])
+    // The audit logs continue under their names with another key, and their former heads are verified.
+    const key = (await bash('wardkeep audit key', fresh, folder)).stdout.trim()
+    expect(key).not.toBe(signed.body.key)
+    expect(key.split('+')[0]).toBe(signed.body.key.split('+')[0])
+    await writeFile(path.join(folder, 'head'), signed.body.items[0].checkpoint)
+    for (const more of ['', `--key '${key}' --key '${signed.body.key}'`]) {
+      const verified = await bash(`wardkeep audit verify --head head ${more}`, fresh, folder)
+      expect([verified.code, verified.stderr]).toEqual([0, ''])
+    }
   })
 })
 

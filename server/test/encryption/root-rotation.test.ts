@@ -47,6 +47,7 @@ beforeAll(async () => {
   clinic = await makeClinic(service, root, 'north')
   await furnishAccount(service, clinic.people.auditor)
   patientId = (await furnishPatient(service, clinic)).patientId
+  await service.call('GET', '/api/admin/audit/heads', { token: root.token })
   const { email } = clinic.people.nurse
   await service.call('POST', '/api/auth/request-reset', { body: { email, subdomain: 'north' } })
   await until('a mail waits', async () => {

@@ -16,6 +16,7 @@ import {
   superadmin,
 } from '../support/clinics.ts'
 import { cardnetNotice, cardnetSignature } from '../support/payments.ts'
+import { sealedEntryOf } from '../support/sealing.ts'
 import { openService, type Service } from '../support/service.ts'
 import { type Described, faultOf, OPERATIONS } from './document.ts'
 import { requests } from './requests.ts'
@@ -107,7 +108,7 @@ async function newRecords(role: string, operation: string): Promise<Known> {
   const victim = await newPerson(service, root, { tenantId: own, subdomain: clinic.subdomain })
   const caller = role === 'superadmin' ? root : clinic.people.admin
   const patient = await newPatient(operation === 'restorePatient')
-  const backup = /Backup|Job/.test(operation) ? await newBackup(caller) : {}
+  const backup = /Backup|Job|Download/.test(operation) ? await newBackup(caller) : {}
   return {
     ids: [1, 2, own, tenant.id, department.id, victim.id, patient],
     named: {
@@ -117,6 +118,9 @@ async function newRecords(role: string, operation: string): Promise<Known> {
       ...backup,
       ...(operation === 'cancelJob' ? await newExport(caller) : {}),
       ...(operation.endsWith('Fix') ? await newFix() : {}),
+      ...(operation === 'proveAuditEntry' ? { entry_id: await sealedEntryOf(service, own) } : {}),
+      ...(operation === 'getAuditTile' ? await newTile(own) : {}),
+      ...(operation === 'restoreTenant' ? await newDeletedTenant(tenant.id) : {}),
       ...(operation === 'endUserSession' ? { user_id: victim.id, jti: jtiOf(victim.token) } : {}),
     },
     words: [
@@ -146,6 +150,18 @@ async function newBackup({ tenant_id }: Person): Promise<Known['named']> {
   const clinic = { id: tenant_id } as Clinic
   const { backupId, jobId } = await furnishBackup(service, clinic)
   return { backup_id: backupId, job_id: jobId }
+}
+
+/** Seals an entry of the tenant, so that its log has a tile. */
+async function newTile(tenant_id: number): Promise<Known['named']> {
+  await sealedEntryOf(service, tenant_id)
+  return { tenant_id, tile: '0/000.p/1' }
+}
+
+/** Deletes a tenant. */
+async function newDeletedTenant(tenant_id: number): Promise<Known['named']> {
+  await service.database.sql('update tenants set deleted_at = now() where id = $1', [tenant_id])
+  return { tenant_id }
 }
 
 /** Creates a running job. */
@@ -277,6 +293,12 @@ afterAll(() => {
     'enableTotp',
     'disableTotp',
     'linkMessenger',
+    // Needs a ticket.
+    'download',
+    // Needs a known time zone, and a period of limited length.
+    'getStats',
+    // Needs the file of a full backup.
+    'drillBackup',
     'receiveMessengerUpdate',
     'receiveCardnetNotification',
     // The operation needs no secret, but only its provider documents the body.

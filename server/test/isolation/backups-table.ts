@@ -1,5 +1,5 @@
 /** The access table of backups and of jobs. */
-import { admins, type Line, nothing, operators } from './lines.ts'
+import { admins, everyone, type Line, nothing, operators } from './lines.ts'
 import type { Target } from './scene.ts'
 
 const atBackup = ({ backupId }: Target) => ({ path: { backup_id: backupId } })
@@ -60,6 +60,27 @@ export const BACKUPS: readonly Line[] = [
     aim: atBackup,
     own: admins(200),
     foreign: admins(200, 404),
+  },
+  {
+    name: 'POST /api/admin/backup/drill/{backup_id}',
+    what: 'of one tenant',
+    aim: atBackup,
+    own: admins(409),
+    foreign: admins(409, 404),
+  },
+  {
+    name: 'POST /api/admin/downloads',
+    what: 'of a backup',
+    aim: ({ backupId }) => ({ body: { kind: 'backup', backup_id: backupId } }),
+    own: admins(201),
+    foreign: admins(201, 404),
+  },
+  {
+    name: 'GET /api/admin/downloads/{ticket}',
+    what: 'with an unknown ticket',
+    aim: ({ tenantId }) => ({ path: { ticket: `${tenantId}.${'A'.repeat(43)}` } }),
+    own: everyone(404),
+    foreign: everyone(404),
   },
   {
     name: 'DELETE /api/admin/backup/{backup_id}',

@@ -219,7 +219,20 @@ export async function furnishFix(
   return { fixId: fix?.id ?? 0 }
 }
 
-/** Creates a backup of a clinic, with its file, and an export that has ended. */
+/** Creates the verification of a clinic's audit log, with a finding, and the end of a retention long ago. */
+export async function furnishVerification({ database }: Service, { id }: Clinic): Promise<void> {
+  await database.sql(
+    `with verification as (
+       insert into audit_verifications (tenant_id, epoch) values ($1, 1) on conflict do nothing),
+     pruning as (
+       insert into journal_prunings (tenant_id, until) values ($1, '2020-01-01') on conflict do nothing)
+     insert into audit_findings (tenant_id, epoch, kind, detail, gone_at)
+     values ($1, 1, 'changed', 'furnished', now()) on conflict do nothing`,
+    [id],
+  )
+}
+
+/** Creates a backup of a clinic, with its file, an export that has ended, and a count. */
 export async function furnishBackup(
   { database, dataDir }: Service,
   { id }: Clinic,
@@ -243,11 +256,33 @@ export async function furnishBackup(
     [backupId, jobId, id],
   )
   await database.sql(
+    `insert into stats (tenant_id, series, slot, count)
+     values ($1, 'sign_ins', date_bin('15 minutes', now(), 'epoch'), 1)
+     on conflict (tenant_id, series, slot, step) do update set count = stats.count + 1`,
+    [id],
+  )
+  await database.sql(
     `insert into jobs (tenant_id, kind, status, actor, finished_at)
      values ($1, 'export', 'completed', '{}', now())`,
     [id],
   )
   return { backupId, jobId }
+}
+
+/** Creates a download ticket in a session of the person. */
+export async function furnishTicket(
+  { database }: Service,
+  { id }: Person,
+  backupId: string,
+): Promise<void> {
+  await database.sql(
+    `insert into download_tickets
+       (token_hash, tenant_id, user_id, session_id, ip, backup_id, expires_at)
+     select decode(md5(id::text), 'hex'), tenant_id, user_id, id, '127.0.0.1', $2,
+       now() + interval '1 hour'
+     from sessions where user_id = $1 limit 1`,
+    [id, backupId],
+  )
 }
 
 /** Starts a session of the user in the database. Returns its id. */

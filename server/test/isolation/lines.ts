@@ -49,6 +49,9 @@ export const ownAdmins = (status: number) => only({ admin: status })
 export const nothing = () => ({})
 export const ofTenant = ({ tenantId }: Target): Aimed => ({ query: { tenant_id: tenantId } })
 export const atTenant = ({ tenantId }: Target) => ({ path: { tenant_id: tenantId } })
+export const atSealedLog = ({ tenantId }: Target) => ({
+  path: { tenant_id: tenantId, tile: '0/000.p/1' },
+})
 export const atUser = ({ userId }: Target) => ({ path: { user_id: userId } })
 export const atWebhook = ({ webhookId }: Target) => ({ path: { webhook_id: webhookId } })
 export const atDelivery = ({ webhookId, deliveryId }: Target) => ({

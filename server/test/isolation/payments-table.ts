@@ -6,7 +6,6 @@ import {
   auditors,
   everyone,
   type Line,
-  nothing,
   ofTenant,
   operators,
 } from './lines.ts'
@@ -31,12 +30,23 @@ export const PAYMENTS: readonly Line[] = [
     foreign: auditors(200, 403),
   },
   {
+    name: 'GET /api/admin/payments/stats',
+    aim: ofTenant,
+    own: auditors(200),
+    foreign: auditors(200, 403),
+  },
+  {
     name: 'GET /api/admin/payments/{payment_id}',
     aim: atPayment,
     own: auditors(200),
     foreign: auditors(200, 404),
   },
-  { name: 'GET /api/admin/payment-notifications', aim: nothing, own: auditors(200) },
+  {
+    name: 'GET /api/admin/payment-notifications',
+    aim: ofTenant,
+    own: auditors(200),
+    foreign: auditors(200, 403),
+  },
   {
     name: 'GET /api/admin/payment-notifications/{notification_id}',
     aim: atNotification,

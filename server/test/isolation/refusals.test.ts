@@ -58,9 +58,16 @@ describe('an auditor', () => {
   const READ: Record<string, number> = {
     listAuditEntries: 200,
     listAuditActions: 200,
+    listAuditHeads: 200,
+    listAuditVerifications: 200,
+    verifyAuditLogs: 202,
+    proveAuditEntry: 404,
+    getAuditCheckpoint: 404,
+    getAuditTile: 422,
     exportAuditEntries: 200,
     listDepartments: 200,
     listPayments: 200,
+    getPaymentStats: 200,
     listPaymentNotifications: 200,
     getDepartment: 200,
     getPayment: 404,
@@ -68,9 +75,11 @@ describe('an auditor', () => {
     getUser: 200,
     listTenants: 200,
     listUsers: 200,
+    // Needs no session, but a ticket.
+    download: 404,
   }
 
-  test('reads lists and single records, and cannot call any other admin operation', async () => {
+  test('reads lists and records, verifies the audit log, and cannot call other admin operations', async () => {
     const { token, id } = clinic.people.auditor
     const ids: Record<string, number> = { user_id: id, dept_id: clinic.departmentId }
     for (const op of service.app.operations.filter((op) => op.path.startsWith('/api/admin/'))) {

@@ -11,6 +11,8 @@ import {
   furnishMessenger,
   furnishPatient,
   furnishPayment,
+  furnishTicket,
+  furnishVerification,
   furnishWebhook,
 } from './furnish.ts'
 import { openScene, type Scene, tenantTables } from './scene.ts'
@@ -33,8 +35,10 @@ beforeAll(async () => {
   await furnishAccount(service, scene.own.people.receptionist)
   await furnishWebhook(service, scene.own)
   await furnishPayment(service, scene.own)
-  await furnishBackup(service, scene.own)
+  const { backupId } = await furnishBackup(service, scene.own)
+  await furnishTicket(service, scene.own.people.admin, backupId)
   await furnishFix(service, scene.own)
+  await furnishVerification(service, scene.own)
   await furnishMessenger(service, scene.own.people.nurse)
   await furnishList(service, scene.own.people.nurse)
   tables = await tenantTables(service)
@@ -182,6 +186,7 @@ describe('a write to rows of another tenant', () => {
       'update tenants set name = name || name where id = $1',
       'delete from departments where tenant_id = $1',
       'delete from refresh_tokens where tenant_id = $1',
+      'delete from download_tickets where tenant_id = $1',
       'delete from preferences where tenant_id = $1',
       'delete from account_tokens where tenant_id = $1',
       'delete from second_factors where tenant_id = $1',

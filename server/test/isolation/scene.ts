@@ -1,6 +1,7 @@
 import type { Role } from '../../src/lib/roles.ts'
 import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
 import { signInAs } from '../support/people.ts'
+import { sealedEntryOf } from '../support/sealing.ts'
 import type { Service } from '../support/service.ts'
 import {
   furnishAccount,
@@ -11,6 +12,8 @@ import {
   furnishPatient,
   furnishPayment,
   furnishSession,
+  furnishTicket,
+  furnishVerification,
   furnishWebhook,
   MARK,
   patientFor,
@@ -56,6 +59,9 @@ export interface Target {
   fixId: number
   /** A tenant that the call may delete. */
   spareTenantId: number
+  deletedTenantId: number
+  /** An entry of the clinic in the transparency log. */
+  sealedEntryId: number
 }
 
 export interface Scene {
@@ -93,7 +99,13 @@ export async function openScene(service: Service): Promise<Scene> {
   const foreignPayment = await furnishPayment(service, foreign)
   const foreignPatient = await furnishPatient(service, foreign)
   const foreignBackup = await furnishBackup(service, foreign)
+  await furnishTicket(service, foreign.people.admin, foreignBackup.backupId)
   const foreignFix = await furnishFix(service, foreign)
+  const sealedEntryId = await sealedEntryOf(service, foreign.id)
+  await furnishVerification(service, foreign)
+  // Signs the heads and starts a verification, which a superadmin's requests would do in the foreign clinic otherwise.
+  await service.call('GET', '/api/admin/audit/heads', { token: root.token })
+  await service.call('POST', '/api/admin/audit/verify', { token: root.token })
   /** Tokens that calls used only for reads. A read does not end the session, so the tokens can be used again. */
   const unspent = new Map<CallerKind, string>()
   return {
@@ -146,12 +158,21 @@ export async function openScene(service: Service): Promise<Scene> {
         ...(operation.includes('patient')
           ? await patientFor(service, clinic, operation)
           : foreignPatient),
-        ...(/backup|jobs/.test(operation) ? await furnishBackup(service, clinic) : foreignBackup),
+        ...(/backup|jobs|downloads/.test(operation)
+          ? await furnishBackup(service, clinic)
+          : foreignBackup),
         ...foreignFix,
         spareTenantId: await insert('insert into tenants (name, subdomain) values ($1, $2)', [
           'Spare',
           tag,
         ]),
+        deletedTenantId: await insert(
+          'insert into tenants (name, subdomain, deleted_at) values ($1, $2, now())',
+          ['Deleted', `${tag}-deleted`],
+        ),
+        sealedEntryId: /audit.(proof|log)/.test(operation)
+          ? await sealedEntryOf(service, clinic.id)
+          : sealedEntryId,
       }
     },
     foreignTarget: {
@@ -168,6 +189,8 @@ export async function openScene(service: Service): Promise<Scene> {
       ...foreignBackup,
       ...foreignFix,
       spareTenantId: foreign.id,
+      deletedTenantId: foreign.id,
+      sealedEntryId,
     },
     snapshot: () => snapshotOf(service, foreign.id),
   }
@@ -214,6 +237,8 @@ async function snapshotOf(service: Service, tenantId: number): Promise<Record<st
     return rows.map(({ row }) => row)
   }
   const shot: Record<string, string[]> = { tenants: await rowsOf('tenants', 'id') }
-  for (const table of await tenantTables(service)) shot[table] = await rowsOf(table, 'tenant_id')
+  // The service removes old rows of `list_writes` by and by. They say only when a list changed.
+  for (const table of await tenantTables(service))
+    if (table !== 'list_writes') shot[table] = await rowsOf(table, 'tenant_id')
   return shot
 }

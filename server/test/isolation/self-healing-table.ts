@@ -20,4 +20,11 @@ export const SELF_HEALING: readonly Line[] = [
     aim: nothing,
     own: operators(200),
   },
+  {
+    // A scan would write the findings of every tenant.
+    name: 'POST /api/admin/self-healing/scan',
+    what: 'with an unknown parameter',
+    aim: () => ({ query: { unknown: 1 } }),
+    own: operators(422),
+  },
 ]

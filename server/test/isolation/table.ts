@@ -1,5 +1,7 @@
 /** The access table: every operation for every role, on the role's own tenant and on another tenant (decisions §2). */
+import { SOME_STATS } from '../stats/scene.ts'
 import { PASSWORD } from '../support/clinics.ts'
+import { AUDIT } from './audit-table.ts'
 import { BACKUPS } from './backups-table.ts'
 import {
   admins,
@@ -25,6 +27,7 @@ import { WEBHOOKS } from './webhooks-table.ts'
 
 export const TABLE: readonly Line[] = [
   { name: 'GET /api/admin/encryption/status', aim: nothing, own: operators(200) },
+  { name: 'GET /api/admin/encryption/keys', aim: nothing, own: operators(200) },
   {
     name: 'POST /api/admin/encryption/rotate',
     aim: () => ({ body: { new_key: 'no key' } }),
@@ -130,36 +133,13 @@ export const TABLE: readonly Line[] = [
     own: admins(200),
     foreign: admins(200, 403),
   },
-  { name: 'GET /api/admin/audit', aim: ofTenant, own: auditors(200), foreign: auditors(200, 403) },
   {
-    name: 'GET /api/admin/audit',
-    what: 'of a user',
-    aim: ({ userId }) => ({ query: { user_id: userId } }),
-    own: auditors(200),
-    foreign: auditors(200),
+    name: 'GET /api/admin/stats',
+    aim: ({ tenantId }) => ({ query: { ...SOME_STATS, tenant_id: tenantId } }),
+    own: admins(200),
+    foreign: admins(200, 403),
   },
-
-  {
-    name: 'GET /api/admin/audit',
-    what: 'about a user',
-    aim: ({ userId }) => ({ query: { about_user: userId } }),
-    own: auditors(200),
-    foreign: auditors(200),
-  },
-  { name: 'GET /api/admin/audit/actions', aim: nothing, own: auditors(200) },
-  {
-    name: 'GET /api/admin/audit/export',
-    aim: ofTenant,
-    own: auditors(200),
-    foreign: auditors(200, 403),
-  },
-  {
-    name: 'GET /api/admin/audit/export',
-    what: 'about a user, as JSON lines',
-    aim: ({ userId }) => ({ query: { about_user: userId, format: 'ndjson' } }),
-    own: auditors(200),
-    foreign: auditors(200),
-  },
+  ...AUDIT,
 
   { name: 'GET /api/admin/tenants', aim: nothing, own: auditors(200) },
   {
@@ -195,6 +175,12 @@ export const TABLE: readonly Line[] = [
     aim: ({ spareTenantId }) => ({ path: { tenant_id: spareTenantId } }),
     own: operators(204),
     foreign: operators(204),
+  },
+  {
+    name: 'POST /api/admin/tenants/{tenant_id}/restore',
+    aim: ({ deletedTenantId }) => ({ path: { tenant_id: deletedTenantId } }),
+    own: operators(200),
+    foreign: operators(200),
   },
 
   {

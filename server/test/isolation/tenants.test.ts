@@ -123,6 +123,84 @@ describe('the list of tenants', () => {
   })
 })
 
+describe('a page of the list of tenants', () => {
+  const list = (query: object, token = root.token) =>
+    service.call('GET', '/api/admin/tenants', { token, query: { ...query } })
+  const namesOf = (answer: { body: { name: string }[] }) => answer.body.map(({ name }) => name)
+
+  beforeAll(async () => {
+    for (const [name, subdomain] of [
+      ['Ärzte Páge 2', 'page-two'],
+      ['aerzte page 10', 'page-ten'],
+      ['Zahn-Page', 'page-three'],
+    ])
+      await create({ name, subdomain })
+  })
+
+  test('contains the tenants whose folded name or subdomain contains the search', async () => {
+    expect(namesOf(await list({ search: 'PAGE' }))).toEqual([
+      'aerzte page 10',
+      'Ärzte Páge 2',
+      'Zahn-Page',
+    ])
+    expect(namesOf(await list({ search: 'zahn page' }))).toEqual(['Zahn-Page'])
+    expect(namesOf(await list({ search: 'page-t' }))).toHaveLength(3)
+    expect(namesOf(await list({ search: 'e-te' }))).toEqual(['aerzte page 10'])
+  })
+
+  test('states the number of all matches in a header', async () => {
+    const second = await list({ search: 'page', page: 2, limit: 2 })
+    expect(second.headers['x-total-count']).toBe('3')
+    expect(namesOf(second)).toEqual(['Zahn-Page'])
+    const past = await list({ search: 'page', page: 9, limit: 2 })
+    expect([past.headers['x-total-count'], past.body]).toEqual(['3', []])
+    expect(await list({ limit: 1001 })).toMatchObject({ status: 422 })
+    expect(await list({ page: 0 })).toMatchObject({ status: 422 })
+  })
+
+  test('counts the users of each tenant on request', async () => {
+    const clinic = await makeClinic(service, root, 'counted')
+    const people = Object.keys(clinic.people).length
+    expect((await list({ search: 'counted', counts: true })).body).toMatchObject([
+      { id: clinic.id, users_count: people },
+    ])
+    expect((await list({ search: 'counted' })).body[0]).not.toHaveProperty('users_count')
+    await service.database.sql(
+      `insert into users (tenant_id, email, full_name, role, password_hash)
+       select $1, 'nurse' || n || '@counted.test', 'Nurse', 'nurse', 'none' from generate_series(1, 10100) n`,
+      [clinic.id],
+    )
+    expect((await list({ search: 'counted', counts: true })).body).toMatchObject([
+      { id: clinic.id, users_count: 10_001 },
+    ])
+  })
+
+  test('contains tenants of one status', async () => {
+    const asleep = await create({ name: 'Status', subdomain: 'status-asleep' })
+    await change(asleep.body.id, { is_active: false })
+    await create({ name: 'Status', subdomain: 'status-awake' })
+    const found = async (status: string) =>
+      (await list({ search: 'status-', status })).body.map(
+        (tenant: { subdomain: string }) => tenant.subdomain,
+      )
+    expect(await found('active')).toEqual(['status-awake'])
+    expect(await found('inactive')).toEqual(['status-asleep'])
+    expect(await found('deleted')).toEqual([])
+  })
+
+  test('contains deleted tenants with the time of their purge, only for superadmins', async () => {
+    const clinic = await makeClinic(service, root, 'binned')
+    await remove(clinic.id)
+    const { body } = await list({ search: 'binned', status: 'deleted' })
+    expect(body).toMatchObject([{ id: clinic.id }])
+    const [{ deleted_at, restorable_until }] = body
+    expect(Date.parse(restorable_until) - Date.parse(deleted_at)).toBe(30 * 86_400_000)
+    const other = await makeClinic(service, root, 'bin-looker')
+    const { token } = other.people.admin
+    expect((await list({ status: 'deleted' }, token)).body).toEqual([])
+  })
+})
+
 describe('the deactivation of a tenant', () => {
   let clinic: Clinic
   beforeAll(async () => {
@@ -188,8 +266,12 @@ describe('a deleted tenant', () => {
       await service.call('POST', '/api/admin/departments', { token: root.token, body: department }),
     ).toMatchObject({ status: 404 })
 
-    const restored = await service.app.features.tenants.service.restore(clinic.id)
-    expect(restored).toMatchObject({ id: clinic.id, subdomain: 'leaving' })
+    const restore = () =>
+      service.call('POST', `/api/admin/tenants/${clinic.id}/restore`, { token: root.token })
+    expect(await restore()).toMatchObject({
+      status: 200,
+      body: { id: clinic.id, subdomain: 'leaving' },
+    })
     const again = await signIn(service, credentials)
     expect(await get('/api/users/me', again.access_token)).toMatchObject({
       status: 200,
@@ -197,9 +279,12 @@ describe('a deleted tenant', () => {
     })
     // Sessions from before the deletion do not become valid again.
     expect(await get('/api/users/me', admin.token)).toMatchObject({ status: 401 })
-    await expect(service.app.features.tenants.service.restore(clinic.id)).rejects.toMatchObject({
-      status: 404,
+    expect(await restore()).toMatchObject({ status: 404 })
+    const { body } = await service.call('GET', '/api/admin/audit', {
+      token: root.token,
+      query: { tenant_id: clinic.id, action: 'tenant.restored' },
     })
+    expect(body.items).toMatchObject([{ user_id: root.id }])
   })
 
   test('keeps its audit log entries, which a superadmin can still read', async () => {

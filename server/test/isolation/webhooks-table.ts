@@ -12,6 +12,13 @@ import {
 export const WEBHOOKS: readonly Line[] = [
   { name: 'GET /api/webhooks', aim: nothing, own: admins(200) },
   { name: 'GET /api/webhooks/events', aim: nothing, own: admins(200) },
+  { name: 'GET /api/webhooks/stats', aim: nothing, own: admins(200) },
+  {
+    name: 'GET /api/webhooks/{webhook_id}',
+    aim: atWebhook,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
   {
     name: 'POST /api/webhooks/register',
     aim: ({ tenantId }) => ({
@@ -45,8 +52,20 @@ export const WEBHOOKS: readonly Line[] = [
     foreign: clinicAdmin(404),
   },
   {
+    name: 'GET /api/webhooks/{webhook_id}/deliveries/{delivery_id}',
+    aim: atDelivery,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
     name: 'POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry',
     aim: atDelivery,
+    own: clinicAdmin(200),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'GET /api/webhooks/{webhook_id}/replay',
+    aim: (target) => ({ ...atWebhook(target), query: { since: new Date().toISOString() } }),
     own: clinicAdmin(200),
     foreign: clinicAdmin(404),
   },
@@ -54,6 +73,12 @@ export const WEBHOOKS: readonly Line[] = [
     name: 'POST /api/webhooks/{webhook_id}/replay',
     aim: (target) => ({ ...atWebhook(target), body: { since: new Date().toISOString() } }),
     own: clinicAdmin(202),
+    foreign: clinicAdmin(404),
+  },
+  {
+    name: 'GET /api/webhooks/{webhook_id}/replays',
+    aim: atWebhook,
+    own: clinicAdmin(200),
     foreign: clinicAdmin(404),
   },
   {

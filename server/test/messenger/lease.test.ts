@@ -5,8 +5,9 @@
 import { sql } from 'kysely'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { claimBotLease, renewBotLease } from '../../src/features/messenger/bot/bot.store.ts'
-import { keepLease, type Tenure, TenureOver } from '../../src/features/messenger/bot/lease.ts'
+import { keepBotLease } from '../../src/features/messenger/bot/lease.ts'
 import { watchChanges } from '../../src/platform/db/index.ts'
+import { type Tenure, TenureOver } from '../../src/platform/lease/index.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, type Service } from '../support/service.ts'
 import { until } from '../support/until.ts'
@@ -20,7 +21,7 @@ beforeEach(async () => {
 function candidate(worker: string) {
   const changes = watchChanges(service.database.address, silentLog, service.clock)
   const seen: { tenures: Tenure[]; stops: number } = { tenures: [], stops: 0 }
-  const lease = keepLease({
+  const lease = keepBotLease({
     db: service.app.db,
     changes,
     clock: service.clock,

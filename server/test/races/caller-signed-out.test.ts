@@ -10,11 +10,16 @@ import { signOutMeanwhile } from './race.ts'
 let service: Service
 let root: Person
 let clinic: Clinic
+let deletedTenantId: number
 
 beforeAll(async () => {
   service = await openService()
   root = await superadmin(service)
   clinic = await makeClinic(service, root, 'north')
+  const rows = await service.database.sql<{ id: number }>(
+    `insert into tenants (name, subdomain, deleted_at) values ('Gone', 'gone', now()) returning id`,
+  )
+  deletedTenantId = rows[0]?.id as number
 })
 
 const entriesBy = ({ id }: Person) =>
@@ -90,6 +95,10 @@ const COMMANDS: Record<string, [wait: Wait, command: (scene: Scene) => Command]>
   ],
   updateTenant: [onTenant, () => ['PUT', `/api/admin/tenants/${clinic.id}`, { name: fresh('n') }]],
   deleteTenant: [onTenant, () => ['DELETE', `/api/admin/tenants/${clinic.id}`]],
+  restoreTenant: [
+    () => ['tenants', deletedTenantId],
+    () => ['POST', `/api/admin/tenants/${deletedTenantId}/restore`],
+  ],
   createDepartment: [
     onTenant,
     () => ['POST', '/api/admin/departments', { name: fresh('late'), tenant_id: clinic.id }],

@@ -111,7 +111,9 @@ describe('confirming a fix', () => {
     const node = await proposed(['a'], fix)
     const { status, reason, result } = await node.confirm()
     expect([status, result.remaining]).toEqual(['failed', 1])
-    expect(reason).toContain('1 findings remain after the repair')
+    expect(reason).toBe(
+      '1 findings remain after the repair. Scan again, then confirm the repair again.',
+    )
   })
 
   test('fails without a repair if the check itself fails', async () => {

@@ -9,7 +9,10 @@ import { type GoldenPeople, superadminOf } from './people.ts'
 
 /** Creates the template from an empty, migrated database. */
 export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeople> {
-  const service = await openTestService({ address, background: ['webhooks', 'jobs'] })
+  const service = await openTestService({
+    address,
+    background: ['audit', 'webhooks', 'stats', 'jobs'],
+  })
   try {
     await service.app.setUp(() => undefined)
     const root = await superadminOf(service)
@@ -18,7 +21,7 @@ export async function furnishGolden(address: DatabaseAddress): Promise<GoldenPeo
       await createClinic(service, root, 'south'),
     ]
     // Empties the queues first, so that a copy does not process these entries or send these mails.
-    await service.idle('webhooks', 'jobs')
+    await service.idle('audit', 'webhooks', 'stats', 'jobs')
     // Deletes the links and counts of those mails, which would expire earlier than those that a test creates.
     await service.app.db.acrossTenants(async (tx) => {
       await tx.db.deleteFrom('account_tokens').execute()

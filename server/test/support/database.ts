@@ -41,6 +41,17 @@ export const migratedDatabase = (): Promise<TestDatabase> => makeDatabase(inject
 /** Returns an empty database. */
 export const emptyDatabase = (): Promise<TestDatabase> => makeDatabase('template0')
 
+/** Returns a copy of a database as it is now, like a restored snapshot. Ends the connections to the original. */
+export async function copyOf(database: TestDatabase): Promise<TestDatabase> {
+  const [{ name = '' } = {}] = await database.sql<{ name: string }>(
+    'select current_database() as name',
+  )
+  await administer(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+  )
+  return makeDatabase(name)
+}
+
 async function makeDatabase(template: string): Promise<TestDatabase> {
   const server = inject('server')
   const name = `wk_${randomBytes(6).toString('hex')}`

@@ -17,12 +17,10 @@ beforeAll(async () => {
 const NOT_WALKED = [
   'tenant.activated',
   'tenant.deactivated',
-  'tenant.restored',
   'auth.login_failed',
   'auth.refresh_reused',
   'auth.session_ended',
   'backup.failed',
-  'backup.verified',
   'backup.rewritten',
   'backup.restored',
   'encryption.rotation_failed',

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { insertDeliveries } from '../../src/features/webhooks/engine/fan-out.store.ts'
 import { cancelReplay, runReplay } from '../../src/features/webhooks/replays/replays.service.ts'
+import { listReplays } from '../../src/features/webhooks/replays/replays.store.ts'
 import { HOUR } from '../../src/lib/clock.ts'
 import { openClinic, type WebhookClinic } from './clinic.ts'
 
@@ -83,6 +84,16 @@ test('the status of a replay counts its deliveries by state', async () => {
     delivered: 1,
     failed: 1,
   })
+})
+
+test('the list counts the deliveries of each replay up to a limit', async () => {
+  const { id } = await at.register({ events: ['user.created'] })
+  const { body } = await order(id)
+  await run(body.id)
+  const counted = (limit?: number) =>
+    at.service.app.db.inTenant(tenant_id(), (tx) => listReplays(tx, id, limit), 'read')
+  expect(await counted(2)).toMatchObject([{ id: body.id, found: 5, waiting: 2 }])
+  expect(await counted()).toMatchObject([{ id: body.id, found: 5, waiting: 5 }])
 })
 
 test('a replay that is cancelled while it runs queues nothing more', async () => {

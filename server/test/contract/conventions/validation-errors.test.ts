@@ -174,6 +174,12 @@ const RULES: Record<
     query: { status: 'lost', kind: 'wish', limit: 0 },
     places: ['query.kind', 'query.limit', 'query.status'],
   }),
+  getStats: () => ({
+    method: 'GET',
+    path: '/api/admin/stats',
+    query: { series: 'wishes', bucket: 'hour', from: '2026-11-01', time_zone: 'Nowhere' },
+    places: ['query.from', 'query.series.0', 'query.time_zone', 'query.to'],
+  }),
   listUsers: () => ({
     method: 'GET',
     path: '/api/admin/users',
@@ -192,6 +198,12 @@ const RULES: Record<
     query: { from_date: '2026-11-21', to_date: '2026-11-20', status: 'paid' },
     places: ['query.from_date', 'query.status'],
   }),
+  getPaymentStats: () => ({
+    method: 'GET',
+    path: '/api/admin/payments/stats',
+    query: { from_date: '2026-11-21', to_date: '2026-11-20', tenant_id: 'none' },
+    places: ['query.from_date', 'query.tenant_id'],
+  }),
   listPaymentNotifications: () => ({
     method: 'GET',
     path: '/api/admin/payment-notifications',
@@ -201,8 +213,8 @@ const RULES: Record<
   listWebhookDeliveries: () => ({
     method: 'GET',
     path: '/api/webhooks/none/deliveries',
-    query: { page: 501 },
-    places: ['path.webhook_id', 'query.page'],
+    query: { page: 501, from_date: '2026-11-21', to_date: '2026-11-20', event: 'nothing' },
+    places: ['path.webhook_id', 'query.event', 'query.from_date', 'query.page'],
   }),
   listPatients: () => ({
     method: 'GET',
@@ -283,6 +295,12 @@ const RULES: Record<
     path: '/api/webhooks/none',
     body: { url: 'ftp://receiver.test/' },
     places: ['body.url', 'path.webhook_id'],
+  }),
+  previewWebhookReplay: () => ({
+    method: 'GET',
+    path: '/api/webhooks/none/replay',
+    query: { since: '2001-01-01', until: '2000-01-01' },
+    places: ['path.webhook_id', 'query.since', 'query.until'],
   }),
   replayWebhook: () => ({
     method: 'POST',
