@@ -7,9 +7,9 @@ const sizesOf = (sizes: Record<string, number>) =>
 describe('the size check of the console', () => {
   it('treats the only entry file as the sign-in page if the app has no lazy pages', () => {
     const manifest: Manifest = { 'index.html': { file: 'assets/index.js', isEntry: true } }
-    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125 }))).toEqual([])
-    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 125.1 }))).toEqual([
-      'script of the sign-in page: 125.1 kB of 125 kB',
+    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 129 }))).toEqual([])
+    expect(tooLarge(manifest, sizesOf({ 'assets/index.js': 129.1 }))).toEqual([
+      'script of the sign-in page: 129.1 kB of 129 kB',
     ])
   })
 
@@ -40,15 +40,15 @@ describe('the size check of the console', () => {
   const FITTING = {
     'theme.js': 1,
     'assets/index.js': 10,
-    'assets/vendor.js': 100,
+    'assets/vendor.js': 104,
     'assets/sign-in.js': 14,
     'assets/shell.js': 10,
     'assets/table.js': 15,
-    'assets/users.js': 9,
-    'assets/approvals.js': 15,
-    'assets/audit.js': 10,
+    'assets/users.js': 11,
+    'assets/approvals.js': 24,
+    'assets/audit.js': 19,
     'assets/chart.js': 5,
-    'assets/index.css': 8,
+    'assets/index.css': 12,
     'assets/audit.css': 4,
   }
 
@@ -63,12 +63,12 @@ describe('the size check of the console', () => {
   })
 
   it.each([
-    ['theme.js', 1.1, 'script of the sign-in page: 125.1 kB of 125 kB'],
-    ['assets/sign-in.js', 14.1, 'script of the sign-in page: 125.1 kB of 125 kB'],
-    ['assets/users.js', 9.1, 'script of the first list: 145.1 kB of 145 kB'],
-    ['assets/approvals.js', 15.1, 'own script of src/pages/users/approvals.tsx: 15.1 kB of 15 kB'],
-    ['assets/chart.js', 5.1, 'own script of src/pages/audit/audit.tsx: 15.1 kB of 15 kB'],
-    ['assets/audit.css', 4.1, 'styles: 12.1 kB of 12 kB'],
+    ['theme.js', 1.1, 'script of the sign-in page: 129.1 kB of 129 kB'],
+    ['assets/sign-in.js', 14.1, 'script of the sign-in page: 129.1 kB of 129 kB'],
+    ['assets/users.js', 11.1, 'script of the first list: 151.1 kB of 151 kB'],
+    ['assets/approvals.js', 24.1, 'own script of src/pages/users/approvals.tsx: 24.1 kB of 24 kB'],
+    ['assets/chart.js', 5.1, 'own script of src/pages/audit/audit.tsx: 24.1 kB of 24 kB'],
+    ['assets/audit.css', 4.1, 'styles: 16.1 kB of 16 kB'],
     ['assets/inter.woff2', 1, 'assets/inter.woff2: fonts are not allowed'],
   ])('reports each part that is too large: %s', (file, kB, line) => {
     expect(tooLarge(app, sizesOf({ ...FITTING, [file]: kB }))).toContain(line)

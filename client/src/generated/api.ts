@@ -94,6 +94,122 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/audit/heads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the signed heads of the audit logs
+         * @description Returns the signed head of the transparency log of each tenant, and the keys that verify the signatures. Log 0 has the heads that witnesses cosigned. Keep heads outside the service: each later log must extend them. An administrator gets the head of their tenant, a superadmin those of the first 1,000 logs, of which log 0 has the entries without a tenant.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["listAuditHeads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/log/{tenant_id}/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the signed head of an audit log
+         * @description Returns the checkpoint of the transparency log of a tenant, in the format and at the place that C2SP tlog-tiles defines. Log 0 has the entries without a tenant. With the tiles, clients for static logs can verify the whole log.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["getAuditCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/log/{tenant_id}/tile/{tile}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a tile of an audit log
+         * @description Returns a tile of the transparency log of a tenant as C2SP tlog-tiles defines it: up to 256 hashes, or for `entries/…` up to 256 leaves, each after its length as a big-endian 16-bit integer. Leaves contain no personal data. A tile never changes, so clients may keep it. Slashes in the path may also be sent as `%2F`.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["getAuditTile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/proof/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prove an audit entry
+         * @description Returns a proof that the transparency log contains the entry unchanged. The proof can be verified offline with the public key and tools for C2SP tlog-proof. Entries are sealed within seconds.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["proveAuditEntry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the state of the audit logs
+         * @description Returns when the service last verified the transparency log of each tenant, and what it found. It verifies every log within 30 days, from the newest entry down. An administrator gets the log of their tenant, a superadmin those of the first 1,000 tenants.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["listAuditVerifications"];
+        put?: never;
+        /**
+         * Verify the audit logs now
+         * @description Starts a verification of the transparency log in the background, for superadmins of all logs, and returns the state. While a requested verification runs, another request does not start a second one.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        post: operations["verifyAuditLogs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/backup/create": {
         parameters: {
             query?: never;
@@ -136,6 +252,30 @@ export interface paths {
         get: operations["downloadBackup"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/backup/drill/{backup_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a backup
+         * @description Starts a test restore of a full backup into a temporary server, which proves that the backup can be restored and measures how long that takes. Changes no data. Returns a job whose progress can be polled.
+         *
+         *     Callers: superadmin, admin.
+         *
+         *     Audit log: `backup.verified`, `backup.failed`. Webhooks can subscribe to them.
+         */
+        post: operations["drillBackup"];
         delete?: never;
         options?: never;
         head?: never;
@@ -390,6 +530,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create a download link
+         * @description Returns a link with which the caller's browser downloads the file itself, without an access token. The link must be opened within 60 seconds. It is valid for one download, while the caller's session lasts and from the caller's address. An interrupted download can continue with range requests, at most 20 times within 15 minutes of its start.
+         *
+         *     Callers: superadmin, admin.
+         */
+        post: operations["createDownload"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/downloads/{ticket}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download a file by its link
+         * @description Streams the file of a download link. Needs no access token, because the link contains a secret. Supports range requests. A used link returns only ranges that start after the first byte.
+         *
+         *     No access token is needed.
+         *
+         *     Audit log: `backup.downloaded`. Webhooks can subscribe to it.
+         */
+        get: operations["download"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/encryption/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Describe the encryption keys
+         * @description Returns the age and the number of the keys, and how many records former keys still encrypt. Contains no key.
+         *
+         *     Callers: superadmin.
+         */
+        get: operations["getEncryptionKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/encryption/rotate": {
         parameters: {
             query?: never;
@@ -467,7 +675,7 @@ export interface paths {
         };
         /**
          * List jobs
-         * @description Returns a page of long jobs, latest first: backups, restores, test restores, key rotations, replays and exports. An administrator sees the jobs of their tenant, a superadmin those of all tenants and of the installation. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.
+         * @description Returns a page of long jobs, latest first: backups, restores, test restores, key rotations, replays, exports and scans for faults. An administrator sees the jobs of their tenant, a superadmin those of all tenants and of the installation. Send the `ETag` of the previous response as `If-None-Match` to receive 304 while nothing has changed. Available also during a restore.
          *
          *     Callers: superadmin, admin.
          */
@@ -519,7 +727,7 @@ export interface paths {
         };
         /**
          * Get the overview
-         * @description Returns what may need attention, the figures of the last 24 hours and the state of every component. The call stays fast on large tenants. Counts above 10,000 and busy series are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant.
+         * @description Returns what may need attention, numbers of records, the latest changes and the state of every component. The call stays fast on large tenants. Counts above 10,000 are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant.
          *
          *     Callers: superadmin, admin.
          */
@@ -648,6 +856,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/payments/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the figures of payments
+         * @description Counts payments by tenant, provider and status. Shows which tenant pays through which provider, and which payments failed.
+         *
+         *     Callers: superadmin, admin, auditor.
+         */
+        get: operations["getPaymentStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/payments/{payment_id}": {
         parameters: {
             query?: never;
@@ -740,6 +970,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/self-healing/scan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Scan for faults
+         * @description Starts a scan for all faults as a job, and applies automatic repairs. If a requested scan is already running, returns its job. A scheduled scan that is running ends first.
+         *
+         *     Callers: superadmin.
+         */
+        post: operations["scanForFaults"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/self-healing/seed-fixes": {
         parameters: {
             query?: never;
@@ -786,6 +1038,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/admin/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get counts over time
+         * @description Returns how often something happened in each hour or day: sign-ins, changes, reads of patients, payments, and webhook deliveries with their durations. Buckets without events are zeros. Counts appear a second or two after the event. An administrator sees their tenant. They count what happened: a restore does not change them.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/admin/tenants": {
         parameters: {
             query?: never;
@@ -795,7 +1069,7 @@ export interface paths {
         };
         /**
          * List tenants
-         * @description Returns every tenant for a superadmin, and only their own tenant for other callers.
+         * @description Returns the tenants by name: all for a superadmin, and only their own tenant for other callers. Without parameters, returns at most 1,000 tenants.
          *
          *     Callers: superadmin, admin, auditor.
          */
@@ -842,13 +1116,37 @@ export interface paths {
         post?: never;
         /**
          * Delete a tenant
-         * @description Deletes the tenant and ends the sessions of its users. The operator can restore it until its data is purged.
+         * @description Deletes the tenant and ends the sessions of its users. It can be restored until its data is purged.
          *
          *     Callers: superadmin.
          *
          *     Audit log: `tenant.deleted`. Webhooks can subscribe to it.
          */
         delete: operations["deleteTenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/tenants/{tenant_id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore a deleted tenant
+         * @description Restores a deleted tenant whose data has not been purged. Its users can sign in again, and their earlier sessions stay ended.
+         *
+         *     Callers: superadmin.
+         *
+         *     Audit log: `tenant.restored`. Webhooks can subscribe to it.
+         */
+        post: operations["restoreTenant"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2056,6 +2354,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the figures of webhooks
+         * @description Returns the deliveries of the last 24 hours for each webhook of the caller's tenant, in the order of the webhooks.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["listWebhookStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/{webhook_id}": {
         parameters: {
             query?: never;
@@ -2063,7 +2383,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a webhook
+         * @description Returns a webhook with its latest failure and its deliveries of the last 24 hours. Secrets are never shown.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["getWebhook"];
         /**
          * Change a webhook
          * @description Changes the fields that are sent. After a new `secret`, the previous one also signs for 24 hours. Activating a webhook resumes its deliveries.
@@ -2110,6 +2436,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/webhooks/{webhook_id}/deliveries/{delivery_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a delivery
+         * @description Returns a delivery with its attempts, and the request as each attempt sends it, without its signature.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["getWebhookDelivery"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": {
         parameters: {
             query?: never;
@@ -2141,17 +2489,45 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Preview a replay
+         * @description Counts the messages that a replay would queue, and changes nothing.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["previewWebhookReplay"];
         put?: never;
         /**
          * Replay events
-         * @description Queues the events of a period for the webhook again. Events that were delivered are sent again with the same `webhook-id`.
+         * @description Queues the events of a period for the webhook again, or with `only_failed` the deliveries that failed for good. Events that were delivered are sent again with the same `webhook-id`.
          *
          *     Callers: superadmin, admin.
          *
          *     Audit log: `webhook.replayed`.
          */
         post: operations["replayWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{webhook_id}/replays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List replays
+         * @description Returns the latest 50 replays of the webhook, latest first. Counts the states of up to 100,000 deliveries of each.
+         *
+         *     Callers: superadmin, admin.
+         */
+        get: operations["listWebhookReplays"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2486,6 +2862,122 @@ export interface components {
              */
             resource_name: string | null;
         };
+        AuditHeads: {
+            /**
+             * @description The public key that verifies the checkpoints (`vkey` of C2SP signed-note).
+             * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW
+             */
+            key: string;
+            /** @description The former public keys whose signatures the checkpoints have too, for 30 days after a rotation. */
+            former_keys: string[];
+            items: {
+                /**
+                 * @description The tenant of the log, or 0 for entries without a tenant.
+                 * @example 7
+                 */
+                tenant_id: number;
+                /** @example 1 */
+                epoch: number;
+                /**
+                 * @description The number of sealed entries.
+                 * @example 1
+                 */
+                size: number;
+                /**
+                 * @description The name of the log, unique in the world. The checkpoint begins with it.
+                 * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+                 */
+                origin: string;
+                /**
+                 * @description The signed head of the log (C2SP tlog-checkpoint). Null if the log was altered: see the runbook audit-log-finding.md.
+                 * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+                 *     1
+                 *     sFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=
+                 *
+                 *     — admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…
+                 */
+                checkpoint: string | null;
+                /** @description The witnesses of log 0 (`AUDIT_WITNESSES`). Empty for other logs. */
+                witnesses: {
+                    /**
+                     * @description The name of the witness.
+                     * @example witness.example/w1
+                     */
+                    name: string;
+                    /** @example https://witness.example/ */
+                    url: string;
+                    /**
+                     * @description The size of the last head that the witness cosigned.
+                     * @example 1
+                     */
+                    size: number;
+                    /**
+                     * @description The last head that the witness cosigned, with the signatures of the log and of the witness (C2SP tlog-cosignature).
+                     * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+                     *     1
+                     *     sFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=
+                     *
+                     *     — admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…
+                     */
+                    checkpoint: string | null;
+                    /** Format: date-time */
+                    cosigned_at: string | null;
+                    /** @description Why the witness has not cosigned a later head. Null after a success. */
+                    failure: string | null;
+                }[];
+            }[];
+        };
+        AuditVerifications: {
+            items: {
+                /**
+                 * @description The tenant of the log, or 0 for entries without a tenant.
+                 * @example 7
+                 */
+                tenant_id: number;
+                /** @example 1 */
+                epoch: number;
+                /**
+                 * @description The number of sealed entries.
+                 * @example 1200
+                 */
+                size: number;
+                /**
+                 * @description The number of entries that the last verification that ended has verified.
+                 * @example 1200
+                 */
+                verified_size: number;
+                /**
+                 * Format: date-time
+                 * @description When it ended. Null before the first.
+                 */
+                verified_at: string | null;
+                /**
+                 * @description The number of findings of tampering, at most 1,000. They are in the audit log as `audit.tampering_found`.
+                 * @example 0
+                 */
+                findings: number;
+                /** @description The running verification. Null while none runs. */
+                running: {
+                    /**
+                     * @description The number of entries that are verified.
+                     * @example 1200
+                     */
+                    size: number;
+                    /**
+                     * @description The number of entries that were verified so far.
+                     * @example 400
+                     */
+                    done: number;
+                    /** Format: date-time */
+                    started_at: string;
+                    /**
+                     * @description Whether a person requested it.
+                     * @example false
+                     */
+                    is_requested: boolean;
+                } | null;
+            }[];
+        };
         Backup: {
             /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
             backup_id: string;
@@ -2721,12 +3213,149 @@ export interface components {
              */
             discarded: number;
         };
+        DownloadTicket: {
+            /**
+             * @description The path of the file on this service. It contains a secret. A browser opens it without an access token.
+             * @example /api/admin/downloads/1.q2gQwHxjz3Ll0c1hJ8m4vXk9T5b7Yd6nRf0sUaEoPiM
+             */
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        EncryptionKeys: {
+            /** @description The key of the configuration, which encrypts the key-encryption key. */
+            root_key: {
+                /** @example 2c26b46b68ffc68f */
+                fingerprint: string;
+                /** Format: date-time */
+                created_at: string;
+                /** @description The number of former root keys that are still stored. */
+                former: number;
+            };
+            /** @description The key that encrypts the data keys. */
+            key_encryption_key: {
+                /** @example 2 */
+                key_id: number;
+                /** Format: date-time */
+                created_at: string;
+                /** @description The number of former keys that are still stored. */
+                retired: number;
+                /** @description The number of destroyed keys. */
+                destroyed: number;
+                /** Format: date-time */
+                last_destroyed_at: string | null;
+            };
+            /** @description The keys that encrypt the fields. Every tenant has its own. */
+            data_keys: {
+                /**
+                 * @description The number of keys that encrypt data.
+                 * @example 3
+                 */
+                current: number;
+                /**
+                 * Format: date-time
+                 * @description When the oldest key in use was created.
+                 */
+                oldest_created_at: string | null;
+                /** @description The number of former keys that are still stored. */
+                retired: number;
+                /** @description The number of destroyed keys. */
+                destroyed: number;
+                /** Format: date-time */
+                last_destroyed_at: string | null;
+            };
+            /**
+             * @description The number of records that former data keys still encrypt, counted up to 10,000.
+             * @example 0
+             */
+            records_on_old_keys: number;
+        };
         EndedSessions: {
             /**
              * @description The number of sessions that were ended.
              * @example 2
              */
             ended: number;
+        };
+        EntryProof: {
+            entry: {
+                id: number;
+                tenant_id: number | null;
+                user_id: number | null;
+                /** @example anna.admin@north.example */
+                user_email: string | null;
+                /** @example user.blocked */
+                action: string;
+                /** @example user */
+                resource_type: string;
+                /** @example 57 */
+                resource_id: string | null;
+                /**
+                 * @example {
+                 *       "before": {
+                 *         "is_active": true
+                 *       },
+                 *       "after": {
+                 *         "is_active": false
+                 *       }
+                 *     }
+                 */
+                changes: {
+                    [key: string]: unknown;
+                } | null;
+                /** @example 203.0.113.7 */
+                ip: string | null;
+                /** @example Mozilla/5.0 */
+                user_agent: string | null;
+                /** @example 0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c */
+                request_id: string | null;
+                /** Format: date-time */
+                created_at: string;
+            };
+            /** @description The salts of the commitments in the leaf, 32 bytes each in base64. Null after the personal fields of the entry were erased. */
+            salts: {
+                who: string | null;
+                what: string | null;
+            };
+            /**
+             * @description The content of the leaf: canonical JSON (RFC 8785). `who` and `what` are the SHA-256 hashes of the salt followed by the canonical JSON of the fields. `mark` is `ok` if the service wrote the entry, `none` if it was written by an older release, and `bad` otherwise.
+             * @example {"action":"user.blocked","created_at":"2026-11-21T08:30:00.000Z","id":1}
+             */
+            leaf: string;
+            /**
+             * @description The name of the log, unique in the world. The checkpoint begins with it.
+             * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+             */
+            origin: string;
+            /**
+             * @description The index of the leaf.
+             * @example 0
+             */
+            index: number;
+            /**
+             * @description The number of sealed entries.
+             * @example 1
+             */
+            size: number;
+            /** @description The inclusion proof (RFC 6962 §2.1.1), from the leaf to the root, in base64. */
+            hashes: string[];
+            /**
+             * @description The signed head of the log (C2SP tlog-checkpoint).
+             * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+             *     1
+             *     sFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=
+             *
+             *     — admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…
+             */
+            checkpoint: string;
+            /**
+             * @description The proof for offline verification (C2SP tlog-proof).
+             * @example c2sp.org/tlog-proof@v1
+             *     index 0
+             *
+             *     …
+             */
+            proof: string;
         };
         EventDescription: {
             /** @example user.created */
@@ -2873,7 +3502,7 @@ export interface components {
              * @example backup
              * @enum {string}
              */
-            kind: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill";
+            kind: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill" | "self_healing_scan";
             /** @description Null for a job of the whole installation. */
             tenant_id: number | null;
             /**
@@ -2905,7 +3534,7 @@ export interface components {
              * @description What `done` and `total` count.
              * @enum {string}
              */
-            unit: "records" | "bytes" | "events" | "entries";
+            unit: "records" | "bytes" | "events" | "entries" | "checks";
             /**
              * @description The average work per second in this phase. Null before the first progress.
              * @example 103.5
@@ -2993,6 +3622,41 @@ export interface components {
             redacted?: string[];
             /** @description True if encrypted fields cannot be decrypted. They are left out. */
             unreadable?: boolean;
+        };
+        ListedTenant: {
+            id: number;
+            /** @example North Clinic */
+            name: string;
+            /** @example north */
+            subdomain: string;
+            /**
+             * @example {
+             *       "registration": "approval"
+             *     }
+             */
+            settings: {
+                [key: string]: unknown;
+            };
+            /** @example true */
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * @description Only if `counts` was sent. 10001 means more than 10,000.
+             * @example 42
+             */
+            users_count?: number;
+            /**
+             * Format: date-time
+             * @example null
+             */
+            deleted_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the data of a deleted tenant is purged. Null for other tenants, and once the purge has started.
+             * @example null
+             */
+            restorable_until: string | null;
         };
         Message: {
             /** @example Your e-mail address is confirmed */
@@ -3202,7 +3866,7 @@ export interface components {
                     since: string | null;
                 } | null;
             };
-            /** @description The figures, and the series of the last 24 hours. */
+            /** @description Numbers of records, and the latest changes. */
             counts: {
                 /**
                  * @example {
@@ -3230,195 +3894,37 @@ export interface components {
                     is_estimate: boolean;
                 } | null;
                 /**
-                 * @description The sign-ins and changes of the last 24 hours.
+                 * @description The five latest changes, as in the audit log.
                  * @example {
-                 *       "sign_ins": 649,
-                 *       "refused_sign_ins": 649,
-                 *       "changes": 649,
-                 *       "is_estimate": false,
-                 *       "hourly": {
-                 *         "sign_ins": [
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1
-                 *         ],
-                 *         "refused_sign_ins": [
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1
-                 *         ],
-                 *         "changes": [
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1
-                 *         ]
-                 *       }
+                 *       "items": [
+                 *         {
+                 *           "id": 1,
+                 *           "tenant_id": null,
+                 *           "user_id": null,
+                 *           "user_email": "anna.admin@north.example",
+                 *           "action": "user.blocked",
+                 *           "resource_type": "user",
+                 *           "resource_id": "57",
+                 *           "changes": {
+                 *             "before": {
+                 *               "is_active": true
+                 *             },
+                 *             "after": {
+                 *               "is_active": false
+                 *             }
+                 *           },
+                 *           "ip": "203.0.113.7",
+                 *           "user_agent": "Mozilla/5.0",
+                 *           "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c",
+                 *           "created_at": "2026-11-21T08:30:00.000Z",
+                 *           "user_name": "Anna Admin",
+                 *           "resource_name": "Nora Nurse"
+                 *         }
+                 *       ]
                  *     }
                  */
-                activity: {
-                    /** @example 649 */
-                    sign_ins: number;
-                    /** @example 649 */
-                    refused_sign_ins: number;
-                    /** @example 649 */
-                    changes: number;
-                    /** @description True if any quarter of an hour has more than 250 audit entries, so that counts are estimated. */
-                    is_estimate: boolean;
-                    hourly: {
-                        /**
-                         * @description Sign-ins, for each hour starting with `since`.
-                         * @example [
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1
-                         *     ]
-                         */
-                        sign_ins: number[];
-                        /**
-                         * @description Refused sign-ins, for each hour starting with `since`.
-                         * @example [
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1
-                         *     ]
-                         */
-                        refused_sign_ins: number[];
-                        /**
-                         * @description Changes, for each hour starting with `since`.
-                         * @example [
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1
-                         *     ]
-                         */
-                        changes: number[];
-                    };
+                latest_changes: {
+                    items: components["schemas"]["AuditEntry"][];
                 } | null;
                 /**
                  * @example {
@@ -3451,151 +3957,14 @@ export interface components {
                      */
                     waiting: number;
                 } | null;
-                /**
-                 * @description The deliveries of the events of the last 24 hours. Null for all tenants.
-                 * @example {
-                 *       "delivered": 2,
-                 *       "failed": 2,
-                 *       "is_estimate": false,
-                 *       "hourly": {
-                 *         "delivered": [
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1
-                 *         ],
-                 *         "failed": [
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1,
-                 *           3,
-                 *           0,
-                 *           2,
-                 *           4,
-                 *           1
-                 *         ]
-                 *       }
-                 *     }
-                 */
-                deliveries: {
-                    /** @example 2 */
-                    delivered: number;
-                    /** @example 2 */
-                    failed: number;
-                    /** @description True if a webhook has very many deliveries in a quarter of an hour, so that counts are estimated. */
-                    is_estimate: boolean;
-                    hourly: {
-                        /**
-                         * @description Deliveries that succeeded, by the time of the event, for each hour starting with `since`.
-                         * @example [
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1
-                         *     ]
-                         */
-                        delivered: number[];
-                        /**
-                         * @description Deliveries that failed for good, by the time of the event, for each hour starting with `since`.
-                         * @example [
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1,
-                         *       3,
-                         *       0,
-                         *       2,
-                         *       4,
-                         *       1
-                         *     ]
-                         */
-                        failed: number[];
-                    };
-                } | null;
             };
-            /**
-             * Format: date-time
-             * @description The start of the first hour of every series.
-             */
-            since: string;
             health: {
                 /** @enum {string} */
                 status: "ok" | "degraded" | "down";
                 components: components["schemas"]["HealthComponent"][];
             };
             /**
-             * @description The parts that could not be read in time, such as `counts.deliveries`. They are null.
+             * @description The parts that could not be read in time, such as `counts.patients`. They are null.
              * @example []
              */
             missing: string[];
@@ -3840,6 +4209,20 @@ export interface components {
              */
             body: string;
         };
+        PaymentStats: {
+            /**
+             * Format: date-time
+             * @description The start of the period, 30 days ago by default.
+             */
+            from: string;
+            /**
+             * @description The figures of a tenant cover at most this many of its latest payments in the period.
+             * @example 1000
+             */
+            max_per_tenant: number;
+            /** @description The payments of each tenant through each provider, without payments in test mode. Tenants with failed payments come first. At most 1,000. */
+            items: components["schemas"]["ProviderFigures"][];
+        };
         PaymentWithNotifications: {
             id: number;
             tenant_id: number;
@@ -3929,6 +4312,29 @@ export interface components {
             /** Format: date-time */
             last_login_at: string | null;
         };
+        ProviderFigures: {
+            tenant_id: number;
+            /** @example North Clinic */
+            tenant_name: string;
+            /** @enum {string} */
+            provider: "cardnet" | "paygate";
+            /** @example 120 */
+            total: number;
+            by_status: {
+                pending: number;
+                authorized: number;
+                failed: number;
+                canceled: number;
+                succeeded: number;
+                partially_refunded: number;
+                refunded: number;
+            };
+            /**
+             * Format: date-time
+             * @description When the latest of these payments was created.
+             */
+            last_at: string;
+        };
         PublicDepartment: {
             id: number;
             /** @example Cardiology */
@@ -3994,6 +4400,11 @@ export interface components {
                     table: string;
                     id: number;
                     fields: string[];
+                    /**
+                     * @description The name of the record. Only in a preview.
+                     * @example Dalia Levi
+                     */
+                    name?: string | null;
                 }[];
             };
             /** @example b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11 */
@@ -4066,6 +4477,18 @@ export interface components {
                 since: string;
             } | null;
         };
+        ScanOrder: {
+            /**
+             * @description The job of the scan, for `GET /api/admin/jobs/{job_id}`.
+             * @example 5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11
+             */
+            job_id: string;
+            /**
+             * @description False if a requested scan was already running. `job_id` is the job of that scan.
+             * @example true
+             */
+            started: boolean;
+        };
         SeededFixes: {
             created: number;
             updated: number;
@@ -4097,6 +4520,63 @@ export interface components {
             type: "full" | "tenant";
             /** @enum {string} */
             status: "queued" | "running" | "completed" | "failed";
+        };
+        Stats: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description The tenant of the counts. Null for all tenants. */
+            tenant_id: number | null;
+            /** @enum {string} */
+            bucket: "hour" | "day";
+            /** @example Europe/Berlin */
+            time_zone: string;
+            /** @description The buckets in order, without those in the future. */
+            buckets: {
+                /**
+                 * Format: date-time
+                 * @description The start of the bucket.
+                 */
+                at: string;
+                /** @description Whether the bucket has not ended yet. */
+                partial: boolean;
+            }[];
+            /** @description The series in the order of the request. */
+            series: {
+                /** @enum {string} */
+                name: "sign_ins" | "refused_sign_ins" | "changes" | "patient_reads" | "payments_updated" | "payments_succeeded" | "payments_failed" | "payments_canceled" | "payments_refunded" | "deliveries_delivered" | "deliveries_failed" | "deliveries_retried";
+                /** @description The sum of all buckets. */
+                total: number;
+                /** @description One count for each bucket. */
+                values: number[];
+                /**
+                 * @description The durations of delivery attempts, for the period and for each bucket. Null for other series. Estimated within 24 ranges.
+                 * @example null
+                 */
+                durations: {
+                    /**
+                     * @description The duration that 50 % of the attempts did not exceed, in milliseconds. Null without attempts.
+                     * @example 84
+                     */
+                    p50_ms: number | null;
+                    /**
+                     * @description The duration that 95 % of the attempts did not exceed, in milliseconds. Null without attempts.
+                     * @example 84
+                     */
+                    p95_ms: number | null;
+                    values: {
+                        /**
+                         * @description The duration that 50 % of the attempts did not exceed, in milliseconds. Null without attempts.
+                         * @example 84
+                         */
+                        p50_ms: number | null;
+                        /**
+                         * @description The duration that 95 % of the attempts did not exceed, in milliseconds. Null without attempts.
+                         * @example 84
+                         */
+                        p95_ms: number | null;
+                    }[];
+                } | null;
+            }[];
         };
         Tenant: {
             id: number;
@@ -4256,6 +4736,159 @@ export interface components {
             /** Format: date-time */
             finished_at: string | null;
         };
+        WebhookDeliveryDetails: {
+            id: number;
+            webhook_id: number;
+            /** @example msg_mhjt3e80_rt */
+            message_id: string;
+            /** @example user.created */
+            event: string;
+            /**
+             * @description `held`: waiting until the webhook is active again. `failed`: all attempts failed, so the delivery was abandoned.
+             * @example delivered
+             * @enum {string}
+             */
+            status: "pending" | "held" | "delivered" | "failed";
+            /**
+             * @description The total number of attempts.
+             * @example 1
+             */
+            attempts_count: number;
+            /** @description The latest 20 attempts, earliest first. */
+            attempts: components["schemas"]["WebhookAttempt"][];
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            finished_at: string | null;
+            /** @description The headers that all attempts send. Each attempt adds `webhook-timestamp`, the second in which it started, and `webhook-signature`, which is not stored. */
+            request_headers: {
+                /** @example application/json */
+                "content-type": string;
+                /** @example msg_mhjt3e80_rt */
+                "webhook-id": string;
+            };
+            /**
+             * @description The body exactly as each attempt sends it. Null once its event has been deleted from the audit log.
+             * @example {"type":"user.created"}
+             */
+            request_body: string | null;
+        };
+        WebhookDetails: {
+            id: number;
+            tenant_id: number;
+            /** @example https://ehr.north.example/wardkeep */
+            url: string;
+            events: string[];
+            /** @example true */
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * @description Why the webhook is inactive: deactivated by an administrator, or because its receiver failed for too long or no longer exists.
+             * @enum {string|null}
+             */
+            disabled_reason: "admin" | "failing" | "gone" | null;
+            /** Format: date-time */
+            failing_since: string | null;
+            /**
+             * @description The deliveries that wait for an attempt, counted up to 1,000.
+             * @example 12
+             */
+            waiting: number;
+            /** @description The latest failed attempt of the deliveries that are not delivered yet. */
+            last_failure: {
+                /** Format: date-time */
+                started_at: string;
+                /** @example 503 */
+                status_code: number | null;
+                /**
+                 * @example status
+                 * @enum {string}
+                 */
+                error: "address_forbidden" | "name_not_resolved" | "connection_refused" | "connection_failed" | "connection_lost" | "tls_failed" | "timed_out" | "answer_invalid" | "status";
+                /** @example the receiver responded with 503 */
+                detail: string | null;
+            } | null;
+            /**
+             * Format: date-time
+             * @description Until when the previous secret signs along. Null without a previous secret.
+             */
+            previous_secret_until: string | null;
+            stats: {
+                /** Format: date-time */
+                since: string;
+                /** @example 2 */
+                delivered: number;
+                /** @description Deliveries that failed for good. */
+                failed: number;
+                /** @description True if there are very many deliveries in a quarter of an hour. */
+                is_estimate: boolean;
+                hourly: {
+                    /**
+                     * @description Deliveries that succeeded, by the time of the event, for each hour starting with `since`.
+                     * @example [
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1
+                     *     ]
+                     */
+                    delivered: number[];
+                    /**
+                     * @description Deliveries that failed for good, by the time of the event, for each hour starting with `since`.
+                     * @example [
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1,
+                     *       3,
+                     *       0,
+                     *       2,
+                     *       4,
+                     *       1
+                     *     ]
+                     */
+                    failed: number[];
+                };
+            };
+        };
         WebhookMessage: {
             /** @description The event. */
             type: string;
@@ -4284,6 +4917,8 @@ export interface components {
             since: string;
             /** Format: date-time */
             until: string;
+            /** @description True if it queues failed deliveries only. */
+            only_failed: boolean;
             /**
              * @description `running`: events are being queued. `completed`: all events are queued.
              * @example running
@@ -4311,6 +4946,90 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             finished_at: string | null;
+        };
+        WebhookReplayPreview: {
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until: string;
+            /** @example 40 */
+            count: number;
+            /** @description True if there may be more, because counting stops at 100,000 rows. */
+            is_minimum: boolean;
+        };
+        /** @description The deliveries of the events of the last 24 clock hours. */
+        WebhookStats: {
+            webhook_id: number;
+            /** Format: date-time */
+            since: string;
+            /** @example 2 */
+            delivered: number;
+            /** @description Deliveries that failed for good. */
+            failed: number;
+            /** @description True if there are very many deliveries in a quarter of an hour. */
+            is_estimate: boolean;
+            hourly: {
+                /**
+                 * @description Deliveries that succeeded, by the time of the event, for each hour starting with `since`.
+                 * @example [
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1
+                 *     ]
+                 */
+                delivered: number[];
+                /**
+                 * @description Deliveries that failed for good, by the time of the event, for each hour starting with `since`.
+                 * @example [
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1,
+                 *       3,
+                 *       0,
+                 *       2,
+                 *       4,
+                 *       1
+                 *     ]
+                 */
+                failed: number[];
+            };
         };
         WebhookTestResult: {
             /** @example true */
@@ -5011,6 +5730,21 @@ export interface components {
             };
         };
         /** @description The request conflicts with the current state of a record */
+        "409.audit_log_altered": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "audit_log_altered";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
         "409.backup_in_use.backup_locked": {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
@@ -5112,6 +5846,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "email_taken" | "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
+        "409.entry_not_sealed.audit_log_altered.audit_epoch_ended": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "entry_not_sealed" | "audit_log_altered" | "audit_epoch_ended";
                 };
             };
         };
@@ -5247,6 +5996,21 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "replay_running" | "conflict";
+                };
+            };
+        };
+        /** @description The request conflicts with the current state of a record */
+        "409.restore_refused.drill_running": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restore_refused" | "drill_running" | "conflict";
                 };
             };
         };
@@ -5505,6 +6269,22 @@ export interface components {
                 "application/json": components["schemas"]["Problem"] & {
                     /** @enum {unknown} */
                     code?: "restoring" | "backup_store_away" | "backup_file_gone" | "database_away" | "busy";
+                };
+            };
+        };
+        /** @description The database is not reachable, or the service is busy or restoring a backup */
+        "503.busy": {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                RateLimit: components["headers"]["RateLimit"];
+                "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                "Retry-After": components["headers"]["RetryAfter"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"] & {
+                    /** @enum {unknown} */
+                    code?: "restoring" | "database_away" | "busy";
                 };
             };
         };
@@ -5887,6 +6667,325 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    listAuditHeads: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "key": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW",
+                     *       "former_keys": [
+                     *         "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
+                     *       ],
+                     *       "items": [
+                     *         {
+                     *           "tenant_id": 7,
+                     *           "epoch": 1,
+                     *           "size": 1,
+                     *           "origin": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1",
+                     *           "checkpoint": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1\n1\nsFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=\n\n— admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…\n",
+                     *           "witnesses": [
+                     *             {
+                     *               "name": "witness.example/w1",
+                     *               "url": "https://witness.example/",
+                     *               "size": 1,
+                     *               "checkpoint": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1\n1\nsFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=\n\n— admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…\n",
+                     *               "cosigned_at": null,
+                     *               "failure": null
+                     *             }
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditHeads"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getAuditCheckpoint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The tenant of the log, or 0 for entries without a tenant. */
+                tenant_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1
+                     *     1
+                     *     sFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=
+                     *
+                     *     — admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…
+                     */
+                    "text/plain; charset=utf-8": string;
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.audit_log_altered"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getAuditTile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The tenant of the log, or 0 for entries without a tenant. */
+                tenant_id: number;
+                /** @description The path of the tile, with its slashes: level and index, such as `0/x001/067`, or `entries/x001/067`. `.p/12` after it requests the first 12 hashes or entries of a tile that is not full. */
+                tile: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.audit_log_altered"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    proveAuditEntry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the entry. */
+                entry_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "entry": {
+                     *         "id": 1,
+                     *         "tenant_id": null,
+                     *         "user_id": null,
+                     *         "user_email": "anna.admin@north.example",
+                     *         "action": "user.blocked",
+                     *         "resource_type": "user",
+                     *         "resource_id": "57",
+                     *         "changes": {
+                     *           "before": {
+                     *             "is_active": true
+                     *           },
+                     *           "after": {
+                     *             "is_active": false
+                     *           }
+                     *         },
+                     *         "ip": "203.0.113.7",
+                     *         "user_agent": "Mozilla/5.0",
+                     *         "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c",
+                     *         "created_at": "2026-11-21T08:30:00.000Z"
+                     *       },
+                     *       "salts": {
+                     *         "who": null,
+                     *         "what": null
+                     *       },
+                     *       "leaf": "{\"action\":\"user.blocked\",\"created_at\":\"2026-11-21T08:30:00.000Z\",\"id\":1}",
+                     *       "origin": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1",
+                     *       "index": 0,
+                     *       "size": 1,
+                     *       "hashes": [
+                     *         "sFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08="
+                     *       ],
+                     *       "checkpoint": "admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f/7/1\n1\nsFodV/vSp5O8n9a8QpW6PRY97tfOSW5bsc2Xl/EQi08=\n\n— admin.north.example/audit/6e0c1d2e-3f4a-4b5c-8e9f-0a1b2c3d4e5f mJirIklj…\n",
+                     *       "proof": "c2sp.org/tlog-proof@v1\nindex 0\n\n…"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EntryProof"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.entry_not_sealed.audit_log_altered.audit_epoch_ended"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    listAuditVerifications: {
+        parameters: {
+            query?: {
+                /** @description Only the log of this tenant. For superadmins, 0 for entries without a tenant. */
+                tenant_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "tenant_id": 7,
+                     *           "epoch": 1,
+                     *           "size": 1200,
+                     *           "verified_size": 1200,
+                     *           "verified_at": null,
+                     *           "findings": 0,
+                     *           "running": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditVerifications"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    verifyAuditLogs: {
+        parameters: {
+            query?: {
+                /** @description Only the log of this tenant. For superadmins, 0 for entries without a tenant. */
+                tenant_id?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "tenant_id": 7,
+                     *           "epoch": 1,
+                     *           "size": 1200,
+                     *           "verified_size": 1200,
+                     *           "verified_at": null,
+                     *           "findings": 0,
+                     *           "running": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AuditVerifications"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     createBackup: {
         parameters: {
             query?: never;
@@ -5996,6 +7095,52 @@ export interface operations {
             429: components["responses"]["429"];
             500: components["responses"]["500"];
             503: components["responses"]["503.backup_store_away.backup_file_gone"];
+        };
+    };
+    drillBackup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the backup. */
+                backup_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11",
+                     *       "type": "full",
+                     *       "status": "running"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["StartedBackup"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409.restore_refused.drill_running"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.busy"];
         };
     };
     listBackups: {
@@ -6226,7 +7371,7 @@ export interface operations {
             };
             400: components["responses"]["400"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403-4"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.backup_in_use.backup_locked"];
             413: components["responses"]["413.64-KiB"];
@@ -6748,6 +7893,168 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    createDownload: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "backup",
+                 *       "backup_id": "b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11"
+                 *     }
+                 */
+                "application/json": {
+                    /**
+                     * @description The kind of file.
+                     * @example backup
+                     * @enum {string}
+                     */
+                    kind: "backup";
+                    backup_id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Done */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "/api/admin/downloads/1.q2gQwHxjz3Ll0c1hJ8m4vXk9T5b7Yd6nRf0sUaEoPiM",
+                     *       "expires_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["DownloadTicket"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-4"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.backup_store_away.backup_file_gone"];
+        };
+    };
+    download: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The secret of the download. */
+                ticket: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part */
+            206: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["400-2"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            416: components["responses"]["416"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503.backup_store_away.backup_file_gone"];
+        };
+    };
+    getEncryptionKeys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "root_key": {
+                     *         "fingerprint": "2c26b46b68ffc68f",
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "former": 0
+                     *       },
+                     *       "key_encryption_key": {
+                     *         "key_id": 2,
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "retired": 0,
+                     *         "destroyed": 0,
+                     *         "last_destroyed_at": null
+                     *       },
+                     *       "data_keys": {
+                     *         "current": 3,
+                     *         "oldest_created_at": null,
+                     *         "retired": 0,
+                     *         "destroyed": 0,
+                     *         "last_destroyed_at": null
+                     *       },
+                     *       "records_on_old_keys": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EncryptionKeys"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     rotateKeys: {
         parameters: {
             query?: never;
@@ -6914,7 +8221,7 @@ export interface operations {
                 /** @description Only jobs with this status. */
                 status?: "queued" | "running" | "completed" | "failed" | "cancelled";
                 /** @description Only jobs of this kind. */
-                kind?: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill";
+                kind?: "export" | "replay" | "rotation" | "backup" | "restore" | "restore_preview" | "backup_rewrite" | "drill" | "self_healing_scan";
                 /** @description Only jobs of this tenant. For superadmins. */
                 tenant_id?: number;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
@@ -7220,91 +8527,32 @@ export interface operations {
                      *           "active": 128,
                      *           "is_estimate": false
                      *         },
-                     *         "activity": {
-                     *           "sign_ins": 649,
-                     *           "refused_sign_ins": 649,
-                     *           "changes": 649,
-                     *           "is_estimate": false,
-                     *           "hourly": {
-                     *             "sign_ins": [
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1
-                     *             ],
-                     *             "refused_sign_ins": [
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1
-                     *             ],
-                     *             "changes": [
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1
-                     *             ]
-                     *           }
+                     *         "latest_changes": {
+                     *           "items": [
+                     *             {
+                     *               "id": 1,
+                     *               "tenant_id": null,
+                     *               "user_id": null,
+                     *               "user_email": "anna.admin@north.example",
+                     *               "action": "user.blocked",
+                     *               "resource_type": "user",
+                     *               "resource_id": "57",
+                     *               "changes": {
+                     *                 "before": {
+                     *                   "is_active": true
+                     *                 },
+                     *                 "after": {
+                     *                   "is_active": false
+                     *                 }
+                     *               },
+                     *               "ip": "203.0.113.7",
+                     *               "user_agent": "Mozilla/5.0",
+                     *               "request_id": "0c1d2e3f-4a5b-4c0e-9a53-7d1f0c9e4b5c",
+                     *               "created_at": "2026-11-21T08:30:00.000Z",
+                     *               "user_name": "Anna Admin",
+                     *               "resource_name": "Nora Nurse"
+                     *             }
+                     *           ]
                      *         },
                      *         "patients": {
                      *           "total": 20000,
@@ -7314,68 +8562,8 @@ export interface operations {
                      *           "total": 2,
                      *           "active": 2,
                      *           "waiting": 12
-                     *         },
-                     *         "deliveries": {
-                     *           "delivered": 2,
-                     *           "failed": 2,
-                     *           "is_estimate": false,
-                     *           "hourly": {
-                     *             "delivered": [
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1
-                     *             ],
-                     *             "failed": [
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1,
-                     *               3,
-                     *               0,
-                     *               2,
-                     *               4,
-                     *               1
-                     *             ]
-                     *           }
                      *         }
                      *       },
-                     *       "since": "2026-11-21T08:30:00.000Z",
                      *       "health": {
                      *         "status": "ok",
                      *         "components": [
@@ -7409,6 +8597,8 @@ export interface operations {
     listPaymentNotifications: {
         parameters: {
             query?: {
+                /** @description Only notifications of this tenant. For superadmins. */
+                tenant_id?: number;
                 /** @description Only this provider. */
                 provider?: "cardnet" | "paygate";
                 /** @description Only notifications of this state. */
@@ -7494,7 +8684,7 @@ export interface operations {
             };
             400: components["responses"]["400-2"];
             401: components["responses"]["401"];
-            403: components["responses"]["403-3"];
+            403: components["responses"]["403.other_tenant"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -7751,6 +8941,69 @@ export interface operations {
                          */
                         next: string | null;
                     };
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getPaymentStats: {
+        parameters: {
+            query?: {
+                /** @description Only this tenant. For superadmins, who see all tenants by default. */
+                tenant_id?: number;
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
+                from_date?: string;
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
+                to_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-11-21T08:30:00.000Z",
+                     *       "max_per_tenant": 1000,
+                     *       "items": [
+                     *         {
+                     *           "tenant_id": 1,
+                     *           "tenant_name": "North Clinic",
+                     *           "provider": "cardnet",
+                     *           "total": 120,
+                     *           "by_status": {
+                     *             "pending": 0,
+                     *             "authorized": 0,
+                     *             "failed": 0,
+                     *             "canceled": 0,
+                     *             "succeeded": 0,
+                     *             "partially_refunded": 0,
+                     *             "refunded": 0
+                     *           },
+                     *           "last_at": "2026-11-21T08:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PaymentStats"];
                 };
             };
             400: components["responses"]["400-2"];
@@ -8026,6 +9279,46 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    scanForFaults: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": "5f3d1c0b-9a53-4c0e-8b1e-2f7f2f1f0c11",
+                     *       "started": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ScanOrder"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            409: components["responses"]["409"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     seedFixes: {
         parameters: {
             query?: {
@@ -8122,9 +9415,22 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
-    listTenants: {
+    getStats: {
         parameters: {
-            query?: never;
+            query: {
+                /** @description The series to return. Repeat the parameter for several. */
+                series: ("sign_ins" | "refused_sign_ins" | "changes" | "patient_reads" | "payments_updated" | "payments_succeeded" | "payments_failed" | "payments_canceled" | "payments_refunded" | "deliveries_delivered" | "deliveries_failed" | "deliveries_retried")[];
+                /** @description The start of the period. The first bucket contains it. */
+                from: string;
+                /** @description The end of the period, which is exclusive. */
+                to: string;
+                /** @description The length of the buckets. A period has at most 31 days for `hour` and 400 days for `day`. */
+                bucket: "hour" | "day";
+                /** @description The IANA time zone whose hours and days are the buckets, such as `Europe/Berlin`. A day has 23 or 25 hours when the clocks change. */
+                time_zone?: string;
+                /** @description Only this tenant. For superadmins, who see all tenants by default. */
+                tenant_id?: number;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -8141,6 +9447,75 @@ export interface operations {
                 };
                 content: {
                     /**
+                     * @example {
+                     *       "as_of": "2026-11-21T08:30:00.000Z",
+                     *       "tenant_id": null,
+                     *       "bucket": "hour",
+                     *       "time_zone": "Europe/Berlin",
+                     *       "buckets": [
+                     *         {
+                     *           "at": "2026-11-21T08:30:00.000Z",
+                     *           "partial": false
+                     *         }
+                     *       ],
+                     *       "series": [
+                     *         {
+                     *           "name": "sign_ins",
+                     *           "total": 0,
+                     *           "values": [
+                     *             0
+                     *           ],
+                     *           "durations": null
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Stats"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403.other_tenant"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    listTenants: {
+        parameters: {
+            query?: {
+                /** @description Only tenants whose name or subdomain contains this text. */
+                search?: string;
+                /** @description Only tenants with this status. Deleted tenants are listed only with `deleted`, and only for superadmins. */
+                status?: "active" | "inactive" | "deleted";
+                /** @description Adds the number of users of each tenant. */
+                counts?: boolean;
+                /** @description The number of the page. */
+                page?: number;
+                /** @description The number of tenants on a page. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    /** @description The number of records on all pages. */
+                    "X-Total-Count"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
                      * @example [
                      *       {
                      *         "id": 1,
@@ -8150,11 +9525,14 @@ export interface operations {
                      *           "registration": "approval"
                      *         },
                      *         "is_active": true,
-                     *         "created_at": "2026-11-21T08:30:00.000Z"
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "users_count": 42,
+                     *         "deleted_at": null,
+                     *         "restorable_until": null
                      *       }
                      *     ]
                      */
-                    "application/json": components["schemas"]["Tenant"][];
+                    "application/json": components["schemas"]["ListedTenant"][];
                 };
             };
             400: components["responses"]["400-2"];
@@ -8205,6 +9583,8 @@ export interface operations {
                         idle_minutes?: number;
                         /** @description False removes the tenant from the public list. */
                         listed?: boolean;
+                        /** @description Days after which entries of the audit log are archived and removed, longer than `WEBHOOK_RETENTION_DAYS`. Without a value, or with null, all entries are kept. In the settings of the platform, also for entries without a tenant and of purged tenants. */
+                        audit_retention_days?: number | null;
                     } & {
                         [key: string]: unknown;
                     };
@@ -8328,6 +9708,8 @@ export interface operations {
                         idle_minutes?: number;
                         /** @description False removes the tenant from the public list. */
                         listed?: boolean;
+                        /** @description Days after which entries of the audit log are archived and removed, longer than `WEBHOOK_RETENTION_DAYS`. Without a value, or with null, all entries are kept. In the settings of the platform, also for entries without a tenant and of purged tenants. */
+                        audit_retention_days?: number | null;
                     } & {
                         [key: string]: unknown;
                     };
@@ -8401,6 +9783,56 @@ export interface operations {
             403: components["responses"]["403-4"];
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.last_superadmin.tenant_protected"];
+            413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    restoreTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the tenant. */
+                tenant_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "name": "North Clinic",
+                     *       "subdomain": "north",
+                     *       "settings": {
+                     *         "registration": "approval"
+                     *       },
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Tenant"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            409: components["responses"]["409"];
             413: components["responses"]["413.64-KiB"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
@@ -11862,6 +13294,216 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    listWebhookStats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "webhook_id": 1,
+                     *         "since": "2026-11-21T08:30:00.000Z",
+                     *         "delivered": 2,
+                     *         "failed": 0,
+                     *         "is_estimate": false,
+                     *         "hourly": {
+                     *           "delivered": [
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1
+                     *           ],
+                     *           "failed": [
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1
+                     *           ]
+                     *         }
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["WebhookStats"][];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the webhook. */
+                webhook_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "tenant_id": 1,
+                     *       "url": "https://ehr.north.example/wardkeep",
+                     *       "events": [
+                     *         "user.*"
+                     *       ],
+                     *       "is_active": true,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "disabled_reason": null,
+                     *       "failing_since": null,
+                     *       "waiting": 12,
+                     *       "last_failure": null,
+                     *       "previous_secret_until": null,
+                     *       "stats": {
+                     *         "since": "2026-11-21T08:30:00.000Z",
+                     *         "delivered": 2,
+                     *         "failed": 0,
+                     *         "is_estimate": false,
+                     *         "hourly": {
+                     *           "delivered": [
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1
+                     *           ],
+                     *           "failed": [
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1,
+                     *             3,
+                     *             0,
+                     *             2,
+                     *             4,
+                     *             1
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDetails"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     updateWebhook: {
         parameters: {
             query?: never;
@@ -11976,6 +13618,14 @@ export interface operations {
                 status?: "pending" | "held" | "delivered" | "failed";
                 /** @description Only deliveries with this `webhook-id`. */
                 message_id?: string;
+                /** @description Only deliveries of this event. */
+                event?: "tenant.created" | "tenant.updated" | "tenant.activated" | "tenant.deactivated" | "tenant.deleted" | "tenant.restored" | "department.created" | "department.updated" | "department.deleted" | "user.created" | "user.updated" | "user.deleted" | "user.blocked" | "user.unblocked" | "user.role_changed" | "user.password_changed" | "user.sessions_ended" | "user.registered" | "user.invited" | "user.email_verified" | "auth.verification_sent" | "auth.reset_requested" | "auth.totp_offered" | "auth.totp_enabled" | "auth.totp_disabled" | "auth.login" | "auth.login_failed" | "auth.token_refreshed" | "auth.refresh_reused" | "auth.logout" | "auth.session_confirmed" | "auth.session_revoked" | "auth.session_ended" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "patient.created" | "patient.updated" | "patient.deleted" | "patient.restored" | "patient.break_glass" | "backup.created" | "backup.failed" | "backup.verified" | "backup.rewritten" | "backup.restored" | "backup.downloaded" | "backup.deleted" | "encryption.rotation_started" | "encryption.rotation_completed" | "encryption.rotation_failed" | "self_healing.proposed" | "self_healing.applied" | "self_healing.failed" | "self_healing.deleted" | "self_healing.seeded" | "encryption.root_key_rotated" | "encryption.root_key_destroyed" | "webhook.test";
+                /** @description Only deliveries whose last response had such a status. `2xx`: delivered. `none`: no response. */
+                status_class?: "2xx" | "3xx" | "4xx" | "5xx" | "none";
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
+                from_date?: string;
+                /** @description A date, which stands for the whole UTC day, or a date and time. Inclusive. */
+                to_date?: string;
                 /** @description The number of the page, the first by default. `page` × `limit` is at most 10000. */
                 page?: number;
                 /** @description The number of records on a page. */
@@ -12071,6 +13721,74 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    getWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the webhook. */
+                webhook_id: number;
+                /** @description The id of the delivery. */
+                delivery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1,
+                     *       "webhook_id": 1,
+                     *       "message_id": "msg_mhjt3e80_rt",
+                     *       "event": "user.created",
+                     *       "status": "delivered",
+                     *       "attempts_count": 1,
+                     *       "attempts": [
+                     *         {
+                     *           "number": 1,
+                     *           "started_at": "2026-11-21T08:30:00.000Z",
+                     *           "duration_ms": 41,
+                     *           "status_code": 200,
+                     *           "error": null,
+                     *           "detail": null,
+                     *           "address": "198.51.100.20",
+                     *           "response_body": "ok"
+                     *         }
+                     *       ],
+                     *       "next_attempt_at": null,
+                     *       "created_at": "2026-11-21T08:30:00.000Z",
+                     *       "finished_at": null,
+                     *       "request_headers": {
+                     *         "content-type": "application/json",
+                     *         "webhook-id": "msg_mhjt3e80_rt"
+                     *       },
+                     *       "request_body": "{\"type\":\"user.created\"}"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveryDetails"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     retryWebhookDelivery: {
         parameters: {
             query?: never;
@@ -12136,6 +13854,57 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    previewWebhookReplay: {
+        parameters: {
+            query: {
+                /** @description A date, which stands for its start in UTC, or a date and time. Inclusive. */
+                since: string;
+                /** @description A date, which stands for its end in UTC, or a date and time. Inclusive. The default is now. */
+                until?: string;
+                /** @description True: only deliveries that failed for good. Otherwise all events of the period that the webhook subscribes to. */
+                only_failed?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id of the webhook. */
+                webhook_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "since": "2026-11-21T08:30:00.000Z",
+                     *       "until": "2026-11-21T08:30:00.000Z",
+                     *       "count": 40,
+                     *       "is_minimum": false
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookReplayPreview"];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     replayWebhook: {
         parameters: {
             query?: never;
@@ -12164,6 +13933,8 @@ export interface operations {
                      * @description A date, which stands for its end in UTC, or a date and time. Inclusive. The default is now.
                      */
                     until?: string;
+                    /** @description True: only deliveries that failed for good. Otherwise all events of the period that the webhook subscribes to. */
+                    only_failed?: boolean;
                 };
             };
         };
@@ -12183,6 +13954,7 @@ export interface operations {
                      *       "webhook_id": 1,
                      *       "since": "2026-11-21T08:30:00.000Z",
                      *       "until": "2026-11-21T08:30:00.000Z",
+                     *       "only_failed": false,
                      *       "state": "running",
                      *       "found": 40,
                      *       "waiting": 2,
@@ -12201,6 +13973,60 @@ export interface operations {
             404: components["responses"]["404.not_found"];
             409: components["responses"]["409.replay_running"];
             413: components["responses"]["413.64-KiB"];
+            415: components["responses"]["415"];
+            417: components["responses"]["417"];
+            422: components["responses"]["422"];
+            429: components["responses"]["429"];
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    listWebhookReplays: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the webhook. */
+                webhook_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1,
+                     *         "webhook_id": 1,
+                     *         "since": "2026-11-21T08:30:00.000Z",
+                     *         "until": "2026-11-21T08:30:00.000Z",
+                     *         "only_failed": false,
+                     *         "state": "running",
+                     *         "found": 40,
+                     *         "waiting": 2,
+                     *         "delivered": 38,
+                     *         "failed": 0,
+                     *         "created_at": "2026-11-21T08:30:00.000Z",
+                     *         "finished_at": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["WebhookReplay"][];
+                };
+            };
+            400: components["responses"]["400-2"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403-3"];
+            404: components["responses"]["404.not_found"];
             415: components["responses"]["415"];
             417: components["responses"]["417"];
             422: components["responses"]["422"];
@@ -12238,6 +14064,7 @@ export interface operations {
                      *       "webhook_id": 1,
                      *       "since": "2026-11-21T08:30:00.000Z",
                      *       "until": "2026-11-21T08:30:00.000Z",
+                     *       "only_failed": false,
                      *       "state": "running",
                      *       "found": 40,
                      *       "waiting": 2,
