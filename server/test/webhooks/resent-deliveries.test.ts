@@ -118,6 +118,27 @@ test('failed deliveries are sent to a new URL of the webhook immediately, even b
   expect(idsOf(other.received)).toEqual(idsOf())
 })
 
+test('deliveries that wait for their next attempt are sent after an accepted test, although the receiver has already recovered', async () => {
+  const { id } = await register()
+  receiver.answerWith(afterAnHour)
+  await anEvent()
+  await written(id, { status: 'pending', attempts_count: 1 })
+  const [waiting] = receiver.received
+  receiver.answerWith(() => ({ status: 200 }))
+  await anEvent()
+  const failingSince = async () => (await at.call('GET', `/${id}`)).body.failing_since
+  const latest = await written(id, { status: 'pending', attempts_count: 0 })
+  await at.call('POST', `/${id}/deliveries/${latest.id}/retry`)
+  await until(
+    'the receiver has recovered',
+    async () => (await failingSince()) === null || undefined,
+  )
+  const copies = () => receiver.received.filter((message) => message.id === waiting?.id).length
+  expect(copies()).toBe(1)
+  expect((await at.call('POST', `/${id}/test`)).body.delivered).toBe(true)
+  await until('the waiting delivery is sent', () => copies() === 2 || undefined)
+})
+
 test('failed deliveries are sent as soon as their webhook becomes active again', async () => {
   const { id } = await register()
   receiver.answerWith((_request, index) => (index === 0 ? { status: 410 } : { status: 200 }))

@@ -73,7 +73,7 @@ export function useDelivery(clinicId: number, webhook_id: number, delivery_id: n
           params: { path: { webhook_id, delivery_id } },
         }),
       ),
-    refetchInterval: ({ state: { data } }) => (data?.status === 'pending' ? FOLLOW_MS : false),
+    refetchInterval: ({ state: { data } }) => (data?.status === 'pending' ? FOLLOW_MS : REFRESH_MS),
   })
 }
 

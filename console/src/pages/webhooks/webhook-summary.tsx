@@ -14,7 +14,15 @@ const why = texts.why
 
 /** The state of a webhook in words, why it fails, and its figures. */
 export function WebhookStatePart({ webhook }: { webhook: WebhookDetails }) {
-  const { url, events, failing_since, waiting, stats, previous_secret_until: until } = webhook
+  const {
+    url,
+    events,
+    is_active,
+    failing_since,
+    waiting,
+    stats,
+    previous_secret_until: until,
+  } = webhook
   const reason = inactiveReason(webhook)
   const to = addressOf({ path: '/webhooks' }, usePersonHere(), useClinicId())
   return (
@@ -30,7 +38,7 @@ export function WebhookStatePart({ webhook }: { webhook: WebhookDetails }) {
               </>
             )}
             {reason && <p>{reason}</p>}
-            {failing_since && waiting > 0 && <p>{why.sentAfterSuccess}</p>}
+            {is_active && waiting > 0 && <p>{why.sentAfterTest}</p>}
           </dd>
           <LastFailure webhook={webhook} />
           <dt>{texts.address}</dt>

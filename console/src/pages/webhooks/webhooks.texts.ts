@@ -127,8 +127,8 @@ export const webhookTexts = {
       gone: 'The service deactivated this webhook, because its receiver responded with 410, which means gone for good.',
     },
     waiting: 'Waiting',
-    sentAfterSuccess:
-      'Waiting messages are sent as soon as the receiver accepts one, for example a test.',
+    sentAfterTest:
+      'Each waiting message has its own next attempt. A test that the receiver accepts sends all of them now.',
   },
   deliveries: {
     title: 'Deliveries',

@@ -109,7 +109,11 @@ export function overviewService(deps: OverviewDeps): OverviewService {
           all.filter((part) => !isWide(part)),
           view,
         ),
-        readParts(null, all.filter(isWide), view),
+        readParts(null, all.filter(isWide), {
+          ...view,
+          // The platform's overview shows the faults of the whole installation.
+          tenantId: scope === caller.tenant_id ? null : scope,
+        }),
         tenant_id === undefined ? undefined : requireTenant(tenant_id),
       ])
       const values = new Map([...read[0], ...read[1]])

@@ -204,22 +204,17 @@ export async function insertDone(
     .execute()
 }
 
-/** Returns whether the webhook is active and its queue is slowed down or paused, because its receiver has failed. */
-export async function isHeldBack(tx: TenantTx, webhookId: number): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('webhook_queues')
-    .innerJoin('webhooks', 'webhooks.id', 'webhook_queues.webhook_id')
-    .select('webhook_id')
-    .where('webhook_queues.tenant_id', '=', tx.tenantId)
-    .where('webhook_id', '=', webhookId)
-    .where('is_active', '=', true)
-    .where((or) =>
-      or.or([
-        or('failures', '>', 0),
-        or('failing_since', 'is not', null),
-        or('paused_until', 'is not', null),
-      ]),
-    )
-    .executeTakeFirst()
-  return row !== undefined
+/**
+ * Returns true if the webhook is active, and its receiver has failed or a delivery waits for a later attempt. A success
+ * then sends the waiting deliveries at once.
+ */
+export async function isHeldBack(tx: TenantTx, webhookId: number, now: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from webhook_queues q join webhooks w on w.id = q.webhook_id
+    where q.tenant_id = ${tx.tenantId} and q.webhook_id = ${webhookId} and w.is_active
+      and (q.failures > 0 or q.failing_since is not null or q.paused_until is not null
+        or exists (select from webhook_deliveries d
+          where d.webhook_id = q.webhook_id and d.status = 'pending'
+            and d.due_at > ${now}::timestamptz))`.execute(tx.db)
+  return rows.length > 0
 }

@@ -106,10 +106,11 @@ export function testDeliveriesService({
     })
     // If the URL has changed since the message was sent, the response does not concern the current receiver.
     if (attempt.error !== null || webhook.url !== target.url) return
-    if (!(await store.isHeldBack(tx, webhookId))) return
+    const at = isoAt(clock)
+    if (!(await store.isHeldBack(tx, webhookId, at))) return
     // Retries the pending deliveries now, because the receiver responds again.
-    await resetCircuit(tx, webhookId, isoAt(clock), 'same')
-    await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at: isoAt(clock) })
+    await resetCircuit(tx, webhookId, at, 'same')
+    await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at })
     tx.invalidate(`webhook:${webhookId}`)
     notifyDue(tx, [webhookId])
   }
