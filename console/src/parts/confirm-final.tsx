@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
-import { confirmSession } from '../api/confirm-session.ts'
+import { confirmSession, isSessionConfirmed } from '../api/confirm-session.ts'
 import { ApiError } from '../api/problem.ts'
 import { confirmTexts as texts } from './confirm.texts.ts'
 import { CancelButton, ConfirmTrouble } from './confirm-parts.tsx'
@@ -14,6 +14,8 @@ interface ConfirmFinalProps<Result> {
   readonly children: ReactNode
   /** The name to type. Undefined if the act can be repeated, such as a download. */
   readonly name?: string
+  /** False if the service performs the act without a confirmed session. */
+  readonly needsPassword?: boolean
   /** Performs the act. A refusal with the code `reauth_required` makes the dialog ask for the password. */
   readonly act: () => Promise<Result>
   /** Called after the service performed the act, unless the dialog is gone. */
@@ -23,7 +25,7 @@ interface ConfirmFinalProps<Result> {
   readonly confirm?: (input: ConfirmationInput) => Promise<unknown>
 }
 
-/** Asks before a final act. The reader types the name, if any, and the password when the service asks for it. */
+/** Asks before a final act. The person types the name, if any, and then the password, at most every five minutes. */
 export function ConfirmFinal<Result>(props: ConfirmFinalProps<Result>) {
   const { title, children, name, onCancel } = props
   const { isBusy, asked, trouble, submit } = useFinalAct(props)
@@ -65,7 +67,8 @@ export function ConfirmFinal<Result>(props: ConfirmFinalProps<Result>) {
 
 /** Sends the act. Password and code stay in their fields, and are never part of the state. */
 function useFinalAct<Result>(props: ConfirmFinalProps<Result>) {
-  const { name, act, confirm = confirmSession, onDone } = props
+  const { name, needsPassword = true, act, confirm = confirmSession, onDone } = props
+  const isConfirmed = () => !needsPassword || isSessionConfirmed()
   const [isBusy, setBusy] = useState(false)
   const [asked, setAsked] = useState<Asked>('nothing')
   const [trouble, setTrouble] = useState<FormTrouble>()
@@ -80,7 +83,7 @@ function useFinalAct<Result>(props: ConfirmFinalProps<Result>) {
     setTrouble(fault === undefined ? undefined : { faults: [], message: fault })
     if (fault !== undefined) return
     setBusy(true)
-    const outcome = await performFinalAct({ act, confirm }, asked, input)
+    const outcome = await performFinalAct({ act, isConfirmed, confirm }, asked, input)
     if (!isShown.current) return
     setBusy(false)
     if (outcome.status === 'done') return onDone(outcome.result)

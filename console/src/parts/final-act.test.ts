@@ -5,7 +5,15 @@ import { type Asked, performFinalAct } from './final-act.ts'
 const refusal = (status: number, code: string) => new ApiError({ status, code, detail: code })
 
 /** Makes an act and a confirmation that reject with these errors, and counts their calls. */
-function makeAct({ act, confirm }: { act?: Error; confirm?: Error } = {}) {
+function makeAct({
+  act,
+  confirm,
+  isConfirmed = true,
+}: {
+  act?: Error
+  confirm?: Error
+  isConfirmed?: boolean
+} = {}) {
   const calls: string[] = []
   const call = async (name: string, error: Error | undefined) => {
     calls.push(name)
@@ -18,6 +26,7 @@ function makeAct({ act, confirm }: { act?: Error; confirm?: Error } = {}) {
       performFinalAct(
         {
           act: () => call('act', act),
+          isConfirmed: () => isConfirmed,
           confirm: (sent) => call(`confirm ${sent.password} ${sent.code}`.trim(), confirm),
         },
         asked,
@@ -30,6 +39,12 @@ test('performs the act without a confirmation while the service asks for none', 
   const { calls, attempt } = makeAct()
   expect(await attempt('nothing')).toEqual({ status: 'done', result: 'act' })
   expect(calls).toEqual(['act'])
+})
+
+test('asks for the password without sending the act if the session is not confirmed', async () => {
+  const { calls, attempt } = makeAct({ isConfirmed: false })
+  expect(await attempt('nothing')).toEqual({ status: 'asking', asked: 'password' })
+  expect(calls).toEqual([])
 })
 
 test('asks for the password if the service refuses the act without a confirmation', async () => {

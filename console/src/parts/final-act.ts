@@ -1,4 +1,4 @@
-/** Performs a final act, for which the service may ask for the password and the code of the second factor first. */
+/** Performs a final act, which needs the password and the code of the second factor first. */
 import { ApiError } from '../api/problem.ts'
 
 /** The values that the reader enters to confirm the session. */
@@ -7,11 +7,13 @@ export interface ConfirmationInput {
   readonly code: string
 }
 
-/** The input that the service has asked for. It asks for a code together with the password. */
+/** The input that the next attempt needs. A code is asked for together with the password. */
 export type Asked = 'nothing' | 'password' | 'code'
 
 interface FinalAct<Result> {
   readonly act: () => Promise<Result>
+  /** Returns false if the service would refuse the act. The audit log would contain the refusal. */
+  readonly isConfirmed: () => boolean
   /** Confirms the session. Rejects with an `ApiError`. */
   readonly confirm: (input: ConfirmationInput) => Promise<unknown>
 }
@@ -23,15 +25,17 @@ export type Outcome<Result> =
   | { readonly status: 'failed'; readonly asked: Asked; readonly error: unknown }
 
 /**
- * Confirms the session if the service has asked for it, then performs the act.
- * @param asked the input that the service asked for at the previous attempt
+ * Confirms the session if the person was asked for it, then performs the act.
+ * @param asked the input that the person was asked for at the previous attempt
  */
 export async function performFinalAct<Result>(
-  { act, confirm }: FinalAct<Result>,
+  { act, isConfirmed, confirm }: FinalAct<Result>,
   asked: Asked,
   input: ConfirmationInput,
 ): Promise<Outcome<Result>> {
-  if (asked !== 'nothing') {
+  if (asked === 'nothing') {
+    if (!isConfirmed()) return { status: 'asking', asked: 'password' }
+  } else {
     try {
       await confirm(input)
     } catch (error) {

@@ -30,6 +30,7 @@ export function RemoveDepartment({ department, onRemoved, onClose }: RemoveDepar
     <ConfirmFinal
       title={texts.title(name)}
       name={name}
+      needsPassword={false}
       act={() => remove(id)}
       onDone={finish}
       onCancel={onClose}

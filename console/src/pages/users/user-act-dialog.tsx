@@ -128,6 +128,7 @@ function DeleteUser({ user, onClose, onDeleted }: DeleteUserProps) {
     <ConfirmFinal
       title={texts.title(user.full_name)}
       name={user.email}
+      needsPassword={false}
       act={() => userChanges.remove(user.id)}
       onDone={finish}
       onCancel={onClose}
