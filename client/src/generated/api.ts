@@ -3759,7 +3759,8 @@ export interface components {
                  * @description The last rotation of keys. Null for administrators of a tenant.
                  * @example {
                  *       "is_failed": false,
-                 *       "failed_at": null
+                 *       "failed_at": null,
+                 *       "uses_old_keys": false
                  *     }
                  */
                 key_rotation: {
@@ -3767,6 +3768,8 @@ export interface components {
                     is_failed: boolean;
                     /** Format: date-time */
                     failed_at: string | null;
+                    /** @description Whether former keys encrypt records although no rotation runs, as after the restore of an older backup. */
+                    uses_old_keys: boolean;
                 } | null;
                 /**
                  * @description The newest verified backup of the whole installation.
@@ -8491,7 +8494,8 @@ export interface operations {
                      *         },
                      *         "key_rotation": {
                      *           "is_failed": false,
-                     *           "failed_at": null
+                     *           "failed_at": null,
+                     *           "uses_old_keys": false
                      *         },
                      *         "backups": {
                      *           "created_at": null,

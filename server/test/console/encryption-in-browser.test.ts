@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { MINUTE } from '../../src/lib/clock.ts'
 import { ownerClient } from '../../src/platform/db/index.ts'
+import { ended, make, passMaintenance } from '../backups/support.ts'
 import { renewAdmin } from '../sessions/users.ts'
 import { forgive } from '../support/accounts.ts'
 import { CHROMIUM } from '../support/browser.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
   if (!CHROMIUM) return
   const service = await openService({
     consoleFolder: await builtConsole(),
-    background: ['encryption'],
+    background: ['encryption', 'backups', 'jobs'],
   })
   const root = await superadmin(service)
   const clinic = await makeClinic(service, root, 'north')
@@ -52,7 +53,7 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of the encryption', () => {
     // The access token has expired when the person acts.
     expectStatus(401, 403)
     await page.getByText('The keys have never been rotated.').waitFor()
-    const before = await region(page, 'Keys in use').innerText()
+    const before = await region(page, 'Current keys').innerText()
     scene.service.clock.advance(6 * MINUTE)
     await pressOn(page, button(page, 'Rotate keys'))
     await page.getByText('A rotation cannot be cancelled.').waitFor()
@@ -63,7 +64,7 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of the encryption', () => {
     const old = region(page, 'Old keys')
     await old.getByText('Nothing is left on old keys').waitFor()
     await old.getByText(/1 key-encryption key$/).waitFor()
-    expect(await region(page, 'Keys in use').innerText()).not.toBe(before)
+    expect(await region(page, 'Current keys').innerText()).not.toBe(before)
     const row = region(page, 'History').getByRole('row').nth(1)
     await row.getByText('Completed').waitFor()
     expect(await row.innerText()).toContain(scene.root.email)
@@ -74,6 +75,27 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of the encryption', () => {
     await region(page, 'Old keys').getByText('Nothing is left on old keys').waitFor()
     const ofPage = asked.filter((path) => /^\/api\/admin\/(encryption|jobs)/.test(path))
     expect(ofPage.sort()).toEqual(['/api/admin/encryption/keys', '/api/admin/jobs'])
+  })
+
+  it('reads that a restored backup has brought old keys back, and that the keys need a rotation', async () => {
+    const { service, root, clinic } = scene
+    const { admin } = clinic.people
+    const backup_id = await make(service, admin)
+    await rotated()
+    const body = { backup_id, confirm: true }
+    const { token } = admin
+    const { body: job } = await service.call('POST', '/api/admin/backup/restore', { token, body })
+    await passMaintenance(service, job.job_id)
+    expect(await ended(service, root, job.job_id)).toMatchObject({ status: 'completed' })
+    const { page } = await asRoot()
+    await region(page, 'Rotation')
+      .getByText(/has brought old keys back/)
+      .waitFor()
+    await region(page, 'Old keys')
+      .getByText(/records? still on old keys/)
+      .waitFor()
+    await page.getByRole('link', { name: 'Overview', exact: true }).click()
+    await region(page, 'Needs attention').getByText('Records use old keys again').waitFor()
   })
 
   it('sees the progress of a rotation that another person started, and what it waits for', async () => {
@@ -126,8 +148,8 @@ async function confirmRotation(page: Page, title: string): Promise<void> {
   await page.keyboard.press('Enter')
 }
 
-/** Rotates the keys, and then records the rotation as failed. */
-async function failedRotation(reason: string): Promise<void> {
+/** Rotates the keys, and waits until the rotation is over. */
+async function rotated(): Promise<void> {
   const { service, root } = scene
   const { token } = root
   await service.call('POST', '/api/admin/encryption/rotate', { token, body: {} })
@@ -135,7 +157,12 @@ async function failedRotation(reason: string): Promise<void> {
     const { body } = await service.call('GET', '/api/admin/encryption/status', { token })
     return body.status === 'completed' || undefined
   })
-  await service.database.sql(
+}
+
+/** Rotates the keys, and then records the rotation as failed. */
+async function failedRotation(reason: string): Promise<void> {
+  await rotated()
+  await scene.service.database.sql(
     `update encryption_rotations set status = 'failed', reason = $1
      where number = (select max(number) from encryption_rotations)`,
     [reason],

@@ -138,7 +138,28 @@ describe('the list of what needs attention', () => {
     expect(repairs).toMatchObject({ count: 1, title: expect.any(String) })
     expect(repairs.severity).not.toBeNull()
     expect((await overview(root, north.id)).attention.repairs.count).toBeGreaterThanOrEqual(1)
+    expect((await overview(root, south.id)).attention.repairs.count).toBe(0)
+    expect((await overview(root, root.tenant_id)).attention.repairs).toEqual(repairs)
     expect((await overview(south.people.admin)).attention.repairs.count).toBe(0)
+  })
+
+  it('shows superadmins whether former keys encrypt records although no rotation runs', async () => {
+    const { sql } = service.database
+    const usesOldKeys = async () =>
+      (await overview(root)).attention.key_rotation.uses_old_keys as boolean
+    await service.call('POST', '/api/patients', {
+      token: south.people.admin.token,
+      body: { full_name: 'Paula Patient', department_id: null },
+    })
+    expect(await usesOldKeys()).toBe(false)
+    await sql('update data_keys set retired_at = now()')
+    expect(await usesOldKeys()).toBe(true)
+    const [rotation] = await sql<{ id: string }>(
+      "insert into encryption_rotations (key_id, records_total, actor) values (1, 1, '{}') returning id",
+    )
+    expect(await usesOldKeys()).toBe(false)
+    await sql('delete from encryption_rotations where id = $1', [rotation?.id])
+    await sql('update data_keys set retired_at = null')
   })
 
   it('shows superadmins the unverified payment notifications that belong to no tenant', async () => {

@@ -17,7 +17,10 @@ interface OutcomeProps {
 export function Outcome({ outcome, isPreview = false }: OutcomeProps) {
   const { access, deleted, purged, purged_records } = outcome
   const purgedCount = Object.values(purged_records).reduce((sum, count) => sum + count, 0)
+  // Only a rotation deletes data keys, so the backup is older than a rotation.
+  const oldKeys = outcome.tables.data_keys?.added ?? 0
   const notes = [
+    ...(oldKeys > 0 ? [texts.oldKeys(oldKeys, isPreview)] : []),
     ...(deleted.length > 0 ? [texts.deleted(deleted.length, isPreview)] : []),
     ...(purged.length > 0 ? [texts.purged(purged.length, isPreview)] : []),
     ...(purgedCount > 0 ? [texts.purgedRecords(purgedCount, isPreview)] : []),

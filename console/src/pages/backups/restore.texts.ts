@@ -90,6 +90,8 @@ export const restoreTexts = {
     field: (field: string) => fields[field] ?? words(field),
     first: (count: number) => `The first ${formatCount(count, 'record is', 'records are')} listed.`,
   },
+  oldKeys: (count: number, isPreview: boolean) =>
+    `The keys were rotated after this backup. The restore ${isPreview ? 'would bring' : 'brought'} ${formatCount(count, 'old data key', 'old data keys')} back, and records that were only re-encrypted since count as changed. Rotate the keys ${isPreview ? 'afterwards' : 'now'}.`,
   deleted: (count: number, isPreview: boolean) =>
     `${formatCount(count, 'clinic', 'clinics')} added since the backup ${isPreview ? 'would be' : count === 1 ? 'was' : 'were'} deleted. A deleted clinic can be restored.`,
   purged: (count: number, isPreview: boolean) =>

@@ -8,14 +8,14 @@ export const encryptionTexts = {
   title: 'Encryption',
   since: (label: string) => `${label}, since`,
   keys: {
-    title: 'Keys in use',
+    title: 'Current keys',
     root: 'Root key',
     rootHint: 'From the configuration. It encrypts the key-encryption key.',
     kek: 'Key-encryption key',
     kekHint: 'It encrypts the data keys.',
     number: (id: number) => `Number ${id}`,
     data: 'Data keys',
-    dataHint: 'They encrypt the fields. Every clinic has its own.',
+    dataHint: 'They encrypt new values of the fields. Every clinic has its own.',
     current: (count: number) => formatCount(count, 'key', 'keys'),
     created: 'Created',
     oldest: 'Oldest created',
@@ -30,7 +30,9 @@ export const encryptionTexts = {
     stored: (count: number) => formatCount(count, 'old key is stored', 'old keys are stored'),
     leftBody: 'The old keys are destroyed when nothing uses them. A rotation re-encrypts the rest.',
     storedBody:
-      'No record uses the old keys. They came from a backup or belong to a rotation that has not ended.',
+      'No record uses the old keys. They came from a backup. The next rotation destroys them.',
+    running: 'A rotation is running',
+    runningBody: 'It destroys the old keys at its end, when no record uses them.',
     destroyed: 'Destroyed so far',
     destroyedCounts: (data: number, keks: number) =>
       `${formatCount(data, 'data key', 'data keys')}, ${formatCount(keks, 'key-encryption key', 'key-encryption keys')}`,
@@ -41,6 +43,8 @@ export const encryptionTexts = {
     never: 'The keys have never been rotated.',
     last: 'Last rotation:',
     result: 'The rotation is over. Every record was re-encrypted, and the old keys were destroyed.',
+    undone:
+      'The rotation is over, but a restored backup has brought old keys back since. Rotate the keys again.',
     rate: (rate: number) => `${formatNumber(Math.round(rate))} records per second`,
     waits: 'The rotation waits for a database connection to end',
     waitsBody: (application: string, pid: number) =>

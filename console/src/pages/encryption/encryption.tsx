@@ -10,6 +10,7 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { ToneBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
+import type { Tone } from '../../words/statuses.ts'
 import { type EncryptionKeys, useKeys, useRotation, useRotations, useWaitsFor } from './data.ts'
 import { encryptionTexts } from './encryption.texts.ts'
 import { History } from './history.tsx'
@@ -33,8 +34,8 @@ export function Page() {
         <QueryState query={rotations}>
           {({ items }) => (
             <>
-              <Rotation latest={items[0]} />
-              <KeyCards query={keys} />
+              <Rotation latest={items[0]} keys={keys.data} />
+              <KeyCards query={keys} isRunning={isRunning} />
               <History rotations={items} />
             </>
           )}
@@ -77,7 +78,13 @@ function Rotate({ hasFailed }: { hasFailed: boolean }) {
   )
 }
 
-function Rotation({ latest }: { latest: ServiceJob | undefined }) {
+interface RotationProps {
+  readonly latest: ServiceJob | undefined
+  readonly keys: EncryptionKeys | undefined
+}
+
+/** The latest rotation: its progress, and whether its result still holds. */
+function Rotation({ latest, keys }: RotationProps) {
   const { reload } = useRotation()
   return (
     <section className="card" aria-labelledby="rotation">
@@ -90,7 +97,9 @@ function Rotation({ latest }: { latest: ServiceJob | undefined }) {
         ) : isOver(latest) ? (
           <div className="stack">
             <JobProgress job={viewOf(latest, false)} />
-            {latest.status === 'completed' && <p>{texts.result}</p>}
+            {latest.status === 'completed' && keys && (
+              <p>{isClean(keys) ? texts.result : texts.undone}</p>
+            )}
           </div>
         ) : (
           <>
@@ -122,13 +131,18 @@ function Running({ job: { rate } }: { job: ServiceJob }) {
   )
 }
 
-function KeyCards({ query }: { query: ReturnType<typeof useKeys> }) {
+interface KeyCardsProps {
+  readonly query: ReturnType<typeof useKeys>
+  readonly isRunning: boolean
+}
+
+function KeyCards({ query, isRunning }: KeyCardsProps) {
   return (
     <QueryState query={query}>
       {(keys) => (
         <div className="key-cards">
           <KeysInUse keys={keys} />
-          <OldKeys keys={keys} />
+          <OldKeys keys={keys} isRunning={isRunning} />
         </div>
       )}
     </QueryState>
@@ -176,14 +190,16 @@ function KeysInUse({
   )
 }
 
+interface OldKeysProps {
+  readonly keys: EncryptionKeys
+  readonly isRunning: boolean
+}
+
 /** Shows whether anything is left on old keys. */
-function OldKeys({
-  keys: { key_encryption_key, data_keys, records_on_old_keys },
-}: {
-  keys: EncryptionKeys
-}) {
+function OldKeys({ keys, isRunning }: OldKeysProps) {
+  const { key_encryption_key, data_keys } = keys
   const words = encryptionTexts.proof
-  const stored = data_keys.retired + key_encryption_key.retired
+  const [tone, title, body] = stateOfOldKeys(keys, isRunning)
   const times = [data_keys.last_destroyed_at, key_encryption_key.last_destroyed_at]
   const lastDestroyed = times.reduce((a, b) => ((a ?? '') > (b ?? '') ? a : b), null)
   return (
@@ -193,20 +209,8 @@ function OldKeys({
       </header>
       <div className="card-body stack">
         <div role="status">
-          {records_on_old_keys > 0 ? (
-            <ToneBadge tone="waiting">{words.left(records_on_old_keys)}</ToneBadge>
-          ) : stored > 0 ? (
-            <ToneBadge tone="waiting">{words.stored(stored)}</ToneBadge>
-          ) : (
-            <ToneBadge tone="ok">{words.clean}</ToneBadge>
-          )}
-          <p className="muted">
-            {records_on_old_keys > 0
-              ? words.leftBody
-              : stored > 0
-                ? words.storedBody
-                : words.cleanBody}
-          </p>
+          <ToneBadge tone={tone}>{title}</ToneBadge>
+          <p className="muted">{body}</p>
         </div>
         <dl className="facts">
           <dt>{words.destroyed}</dt>
@@ -219,4 +223,24 @@ function OldKeys({
       </div>
     </section>
   )
+}
+
+const storedKeys = ({ data_keys, key_encryption_key }: EncryptionKeys): number =>
+  data_keys.retired + key_encryption_key.retired
+
+const isClean = (keys: EncryptionKeys): boolean =>
+  keys.records_on_old_keys === 0 && storedKeys(keys) === 0
+
+/** Returns the tone, title and explanation. While a rotation runs, its progress is the only figure. */
+function stateOfOldKeys(
+  keys: EncryptionKeys,
+  isRunning: boolean,
+): readonly [Tone, title: string, body: string] {
+  const words = encryptionTexts.proof
+  if (isRunning) return ['waiting', words.running, words.runningBody]
+  const { records_on_old_keys: left } = keys
+  if (left > 0) return ['attention', words.left(left), words.leftBody]
+  return isClean(keys)
+    ? ['ok', words.clean, words.cleanBody]
+    : ['waiting', words.stored(storedKeys(keys)), words.storedBody]
 }

@@ -1,5 +1,5 @@
 import { Ago } from '../../parts/ago.tsx'
-import type { ServiceJob } from '../../parts/jobs/use-job.ts'
+import { isOver, type ServiceJob } from '../../parts/jobs/use-job.ts'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { commonTexts } from '../../words/common.texts.ts'
 import { formatDuration } from '../../words/dates.ts'
@@ -59,8 +59,8 @@ function Row({ rotation }: { rotation: ServiceJob }) {
         {error && <div className="rotation-error small muted">{error}</div>}
       </td>
       <td className="number">
-        {formatNumber(done ?? 0)}
-        {status !== 'completed' && ` / ${formatNumber(total ?? 0)}`}
+        {isOver(rotation) ? formatNumber(done ?? 0) : commonTexts.none}
+        {status === 'failed' && ` / ${formatNumber(total ?? 0)}`}
       </td>
       <td>{seconds === null || seconds === '' ? commonTexts.none : formatDuration(seconds)}</td>
       <td>

@@ -181,9 +181,13 @@ function repairs(found: Attention['repairs']): readonly Need[] {
 }
 
 function rotation(last: Attention['key_rotation']): readonly Need[] {
-  if (!last?.is_failed) return []
-  const detail = last.failed_at && <Ago at={last.failed_at} />
-  return [{ key: 'rotation', tone: 'failed', title: texts.rotation, detail, path: '/encryption' }]
+  const item = { key: 'rotation', path: '/encryption' }
+  if (last?.is_failed) {
+    const detail = last.failed_at && <Ago at={last.failed_at} />
+    return [{ ...item, tone: 'failed', title: texts.rotation, detail }]
+  }
+  if (!last?.uses_old_keys) return []
+  return [{ ...item, tone: 'attention', title: texts.oldKeys, detail: texts.oldKeysBody }]
 }
 
 function health({ components }: Overview['health']): readonly Need[] {

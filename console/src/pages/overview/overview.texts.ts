@@ -38,6 +38,8 @@ export const overviewTexts = {
       formatCount(count, 'more backup job failed', 'more backup jobs failed'),
     installation: 'Whole installation.',
     rotation: 'The rotation of keys failed',
+    oldKeys: 'Records use old keys again',
+    oldKeysBody: 'A restored backup has brought the old keys back. Rotate the keys.',
     health: (count: number) =>
       formatCount(
         count,

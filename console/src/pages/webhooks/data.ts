@@ -5,6 +5,7 @@ import { pageQuery } from '../../parts/list/list-search.ts'
 import { useListPage } from '../../parts/list/list-table.tsx'
 import type { OptionsRequest } from '../../parts/search-combobox.tsx'
 import { boundsOf, type TimeRangeValue } from '../../parts/time-ranges.ts'
+import { usePersonHere } from '../../shell/person.ts'
 import { type DeliveryView, deliveryQuery } from './filters.ts'
 
 /** A webhook as the list returns it. */
@@ -20,6 +21,17 @@ export type WebhookEvent = Schemas['EventDescription']
 
 const REFRESH_MS = 30_000
 const FOLLOW_MS = 3_000
+
+/** Loads the webhooks of the user's own clinic. */
+export function useWebhooks(clinicId: number) {
+  const { tenant_id } = usePersonHere()
+  return useQuery({
+    queryKey: ['webhooks', clinicId, 'all'],
+    queryFn: () => take(api.GET('/api/webhooks')),
+    enabled: clinicId === tenant_id,
+    refetchInterval: REFRESH_MS,
+  })
+}
 
 const at = (webhook_id: number) => ({ params: { path: { webhook_id } } })
 

@@ -80,7 +80,7 @@ function ReplayDialog({ webhookId, onlyFailed, onClose }: ReplayDialogProps) {
           <Count count={found} isFailed={count.isError} />
         </p>
         {onlyFailed && found?.count === 0 && (
-          <p className="muted">{webhookTexts.why.sentAfterSuccess}</p>
+          <p className="muted">{webhookTexts.why.sentAfterTest}</p>
         )}
       </div>
       <ConfirmTrouble trouble={troubleOfError(error ?? count.error ?? undefined)} />

@@ -4,7 +4,7 @@ import type { Feature } from '../../platform/feature/feature.ts'
 import { encryptionOperations } from './encryption.routes.ts'
 import { encryptionService } from './encryption.service.ts'
 import { encryptionFixes } from './fixes.ts'
-import { ENCRYPTION_ATTENTION } from './overview.ts'
+import { encryptionAttention } from './overview.ts'
 import { startSweep } from './re-encryption.ts'
 import { ROTATION_JOBS } from './rotations.store.ts'
 
@@ -18,7 +18,7 @@ export function openEncryption(core: Core, sealed: readonly SealedTable[]): Feat
     operations: encryptionOperations(encryptionService(deps)),
     conflicts: { encryption_rotations__one_at_a_time: 'rotation_running' },
     tables: { encryption_rotations: 'never touched', destroyed_keys: 'never touched' },
-    attention: ENCRYPTION_ATTENTION,
+    attention: encryptionAttention(sealed.map(({ table }) => table)),
     jobs: [{ kinds: ['rotation'], select: ROTATION_JOBS, isOfInstallation: true }],
     fixes: encryptionFixes(deps),
     background: () => startSweep({ ...deps, db: deps.db.withPatience() }),
