@@ -3471,7 +3471,7 @@ export interface components {
             /** @enum {string} */
             state: "ok" | "degraded" | "down";
             /**
-             * @description Why it is not `ok`.
+             * @description Why it is not `ok`, or what `ok` does not cover.
              * @example The newest verified backup is older than two intervals of BACKUP_SCHEDULE.
              */
             reason: string | null;

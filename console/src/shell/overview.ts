@@ -5,11 +5,11 @@ import { usePersonHere } from './person.ts'
 
 export type Overview = Schemas['Overview']
 
-const REFRESH_MS = 60_000
+const REFRESH_MS = 20_000
 
 /**
  * Loads the overview of the clinic. The page "Overview" and the numbers in the navigation share this request, which
- * repeats every minute while the tab is visible.
+ * repeats every 20 seconds while the tab is visible.
  * @param staleTime the age in milliseconds from which mounting a component loads the overview again
  */
 export function useOverview(staleTime?: number) {

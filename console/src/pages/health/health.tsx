@@ -72,6 +72,7 @@ function ComponentItem({ component }: { component: Component }) {
         <StatusBadge kind="health" state={state} />
       </div>
       <p className="muted">{componentWork[name]}</p>
+      {state === 'ok' && reason && <p>{reason}</p>}
       {state !== 'ok' && (
         <dl className="facts">
           <dt>{texts.why}</dt>

@@ -5,7 +5,7 @@ const messages = (count: number) => formatCount(count, 'message', 'messages')
 /** Texts of the pages about webhooks. */
 export const webhookTexts = {
   title: 'Webhooks',
-  chart: 'Deliveries over time',
+  chart: 'Results over time, without tests',
   add: 'Add webhook',
   emptyTitle: 'No webhooks yet',
   empty: 'Other programs hear of changes through them.',
@@ -13,7 +13,7 @@ export const webhookTexts = {
   events: 'Events',
   state: 'State',
   since: 'Failing since',
-  day: 'Last 24 hours',
+  day: 'Events of the last 24 hours',
   allEvents: 'All events',
   moreEvents: (first: string, others: number) => `${first} and ${formatNumber(others)} more`,
   barOf: (delivered: number, failed: number) =>
@@ -166,14 +166,14 @@ export const webhookTexts = {
   replays: {
     title: 'Replays',
     empty: 'No replays yet',
-    emptyBody: 'A replay sends the messages of a period again.',
+    emptyBody: 'A replay sends the messages of a period.',
     retryFailed: 'Retry all failed…',
     replay: 'Replay…',
     retryTitle: 'Retry failed messages',
     replayTitle: 'Replay messages',
     retryBody: 'Sends the messages again that failed for good. Messages of tests are left out.',
     replayBody:
-      'Sends all messages of the period again, also those that were delivered. The receiver recognizes a message by its ID.',
+      'Sends the messages of all events of the period, also those that were delivered, and events from before the webhook existed. The receiver recognizes a message by its ID.',
     counting: 'Counting…',
     count: (count: number, isMinimum: boolean) =>
       `${isMinimum ? 'At least ' : ''}${messages(count)} will be sent.`,

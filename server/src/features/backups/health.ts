@@ -75,7 +75,7 @@ export function watchBackups({
       if (!cron)
         return config.NODE_ENV === 'production'
           ? degraded('No backups are scheduled. Set BACKUP_SCHEDULE.')
-          : { state: 'ok' }
+          : { state: 'ok', reason: 'No backups are scheduled.' }
       if (!verified?.created_at) return degraded('No backup has been verified yet.')
       if (isOnOneDisk)
         return degraded(

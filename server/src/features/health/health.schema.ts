@@ -9,7 +9,7 @@ export const Component = Type.Object(
     state: StateSchema,
     reason: Nullable(
       Type.String({
-        description: 'Why it is not `ok`.',
+        description: 'Why it is not `ok`, or what `ok` does not cover.',
         examples: ['The newest verified backup is older than two intervals of BACKUP_SCHEDULE.'],
       }),
     ),

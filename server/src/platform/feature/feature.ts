@@ -12,7 +12,7 @@ export type State = 'ok' | 'degraded' | 'down'
 
 export interface ComponentHealth {
   state: State
-  /** The reason why the component is not `ok`, in one sentence. */
+  /** The reason why the component is not `ok`, or what `ok` does not cover, in one sentence. */
   reason?: string | undefined
   /** When the component entered the state (ISO 8601). Undefined if this is not known. */
   since?: string | null | undefined

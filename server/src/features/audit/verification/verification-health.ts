@@ -51,7 +51,10 @@ export function watchVerification(db: Scopes, registry: Registry): VerificationH
   return {
     check() {
       const count = findings.reduce((sum, found) => sum + found.count, 0)
-      if (count === 0) return { state: 'ok' }
+      if (count === 0)
+        return oldest === null
+          ? { state: 'ok', reason: 'No audit log has been verified yet.' }
+          : { state: 'ok' }
       const kinds = findings.map(({ kind }) => FINDING_KINDS[kind]).join(', ')
       return {
         state: 'degraded',
