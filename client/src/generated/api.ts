@@ -2599,7 +2599,7 @@ export interface paths {
         put?: never;
         /**
          * Test a webhook
-         * @description Sends the event `webhook.test` to the receiver once and returns its response.
+         * @description Sends the event `webhook.test` to the receiver once and returns its response. If the receiver accepts it, deliveries that wait for their next attempt are sent at once.
          *
          *     Callers: superadmin, admin.
          *

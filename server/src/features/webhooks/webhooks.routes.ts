@@ -186,7 +186,8 @@ function registering({ registrations, testDeliveries }: WebhookServices): AnyOpe
       path: '/api/webhooks/{webhook_id}/test',
       id: 'testWebhook',
       summary: 'Test a webhook',
-      description: 'Sends the event `webhook.test` to the receiver once and returns its response.',
+      description:
+        'Sends the event `webhook.test` to the receiver once and returns its response. If the receiver accepts it, deliveries that wait for their next attempt are sent at once.',
       records: ['webhook.test'],
       tag,
       access: admins,
