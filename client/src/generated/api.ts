@@ -3015,6 +3015,23 @@ export interface components {
             drill_seconds: number | null;
             /**
              * Format: date-time
+             * @description When the last test restore ended, by its journal entry. Null if there was none, or if the entry was archived.
+             */
+            tested_at: string | null;
+            /** @description The user who requested the last test restore. Null for the schedule and the command line. */
+            tested_by: number | null;
+            /**
+             * @description The name of that user, or the email address if the user was deleted.
+             * @example Anna Admin
+             */
+            tested_by_name: string | null;
+            /**
+             * @description The number of records that the last test restore restored. Null if unknown.
+             * @example 21480
+             */
+            tested_records: number | null;
+            /**
+             * Format: date-time
              * @description The end of the lock in the backup store. The backup cannot be deleted before. Null without a lock.
              */
             locked_until: string | null;
@@ -3052,6 +3069,19 @@ export interface components {
         Backups: {
             items: components["schemas"]["Backup"][];
             total: number;
+            full_backup: {
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                verified_at: string;
+                /** @description Duration of its last test restore in seconds. */
+                drill_seconds: number | null;
+                /**
+                 * Format: date-time
+                 * @description When its last test restore ended.
+                 */
+                tested_at: string | null;
+            } | null;
         };
         CacheStats: {
             /**
@@ -3774,6 +3804,7 @@ export interface components {
                  *       "created_at": null,
                  *       "verified_at": null,
                  *       "drill_seconds": 41.2,
+                 *       "tested_at": null,
                  *       "is_scheduled": true,
                  *       "is_late": false
                  *     }
@@ -3794,6 +3825,11 @@ export interface components {
                      * @example 41.2
                      */
                     drill_seconds: number | null;
+                    /**
+                     * Format: date-time
+                     * @description When the last test restore ended. Null if there was none, or if it is too old.
+                     */
+                    tested_at: string | null;
                     /**
                      * @description Whether backups are scheduled.
                      * @example true
@@ -7178,12 +7214,17 @@ export interface operations {
                      *           "reason": "request",
                      *           "verified_at": null,
                      *           "drill_seconds": null,
+                     *           "tested_at": null,
+                     *           "tested_by": null,
+                     *           "tested_by_name": "Anna Admin",
+                     *           "tested_records": 21480,
                      *           "locked_until": null,
                      *           "rewritten_at": null,
                      *           "error": null
                      *         }
                      *       ],
-                     *       "total": 0
+                     *       "total": 0,
+                     *       "full_backup": null
                      *     }
                      */
                     "application/json": components["schemas"]["Backups"];
@@ -7361,6 +7402,10 @@ export interface operations {
                      *       "reason": "request",
                      *       "verified_at": null,
                      *       "drill_seconds": null,
+                     *       "tested_at": null,
+                     *       "tested_by": null,
+                     *       "tested_by_name": "Anna Admin",
+                     *       "tested_records": 21480,
                      *       "locked_until": null,
                      *       "rewritten_at": null,
                      *       "error": null
@@ -8497,6 +8542,7 @@ export interface operations {
                      *           "created_at": null,
                      *           "verified_at": null,
                      *           "drill_seconds": 41.2,
+                     *           "tested_at": null,
                      *           "is_scheduled": true,
                      *           "is_late": false
                      *         },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordOf, resourceTypeName, shortMeaning, whoOf } from './entry-words.ts'
+import { meaningOfEntry, recordOf, resourceTypeName, shortMeaning, whoOf } from './entry-words.ts'
 
 const nobody = { user_id: null, user_name: null, user_email: null, ip: null }
 
@@ -24,6 +24,15 @@ test.each([
     expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
   },
 )
+
+test('the audit log distinguishes a test restore from a reading of the file', () => {
+  const meaningOf = (action: string) => `Meaning of ${action}`
+  const meaning = (action: string, changes: Record<string, unknown>) =>
+    meaningOfEntry({ action, changes }, meaningOf)
+  expect(meaning('backup.verified', { drill_seconds: 41.2 })).toMatch(/^A test restored/)
+  expect(meaning('backup.verified', { type: 'full' })).toMatch(/^The file of a backup/)
+  expect(meaning('backup.created', {})).toBe('Meaning of backup.created')
+})
 
 test('the audit log shows an unknown resource type unchanged', () => {
   expect(resourceTypeName('constructor')).toBe('constructor')

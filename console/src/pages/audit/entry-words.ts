@@ -33,5 +33,21 @@ export const resourceTypeName = (type: string): string => nameIn(resourceTypeNam
 export const nameIn = (names: Readonly<Record<string, string>>, name: string): string =>
   Object.hasOwn(names, name) ? (names[name] ?? name) : name
 
+/**
+ * Returns what an entry reports. The action of verified backups covers tests and readings of the file, which the details
+ * of the entry distinguish. Every other entry has the meaning of its action.
+ */
+export function meaningOfEntry(
+  { action, changes }: Pick<AuditEntry, 'action' | 'changes'>,
+  meaningOf: (action: string) => string,
+): string {
+  if (action !== 'backup.verified') return meaningOf(action)
+  return isTest(changes) ? entryTexts.tested : entryTexts.fileVerified
+}
+
+/** True for the details of an entry about a test restore. */
+export const isTest = (changes: AuditEntry['changes']): boolean =>
+  typeof changes?.drill_seconds === 'number'
+
 /** Returns the main clause of an action's meaning. Lists show this short form. */
 export const shortMeaning = (meaning: string): string => meaning.split(/[;:]/)[0] ?? meaning

@@ -17,6 +17,7 @@ import { downloadTickets, type IdentifySession } from './download/tickets.ts'
 import type { Drills } from './drill/drills.ts'
 import type { BackupType } from './file/format.ts'
 import { queueRestore, requireCompleted } from './restore-in-place/order.ts'
+import { newestProofOf } from './schedule/schedule.store.ts'
 import type { Store } from './stores/store.ts'
 import type { BackupReadLocks } from './work/reading.ts'
 
@@ -99,7 +100,15 @@ export function backupsService(deps: BackupsDeps) {
       return queued
     },
 
-    list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
+    /** Returns the caller's backups, and what a full backup proves for the tenant of the caller. */
+    async list(caller: Admin) {
+      const listed = await forCaller(db, caller, store.listBackups, 'read')
+      const full_backup =
+        caller.role === 'superadmin'
+          ? null
+          : await db.acrossTenants((tx) => newestProofOf(tx, caller.tenant_id), 'read')
+      return { ...listed, full_backup }
+    },
 
     async job(caller: Admin, id: string): Promise<BackupJob> {
       return orNotFound(await known(caller, id, store.findJob), 'job')
