@@ -3444,6 +3444,11 @@ export interface components {
             applied_at: string | null;
             /** @description The user who confirmed the repair. Null if it was applied automatically. */
             applied_by: number | null;
+            /**
+             * @description The current name of that user. Null once the user is deleted.
+             * @example Anna Admin
+             */
+            applied_by_name: string | null;
             result: components["schemas"]["FixResult"] | null;
         };
         FixFinding: {
@@ -3451,11 +3456,25 @@ export interface components {
             tenant_id: number | null;
             /** @example department 12 */
             subject: string;
+            /**
+             * @description The current name of the department. Null for other subjects.
+             * @example Surgery
+             */
+            subject_name: string | null;
             measured: {
                 [key: string]: unknown;
             };
             expected: {
                 [key: string]: unknown;
+            };
+            /**
+             * @description The current names of the users whose ids are in `measured`, by field.
+             * @example {
+             *       "head_doctor_id": "Nora Nurse"
+             *     }
+             */
+            people: {
+                [key: string]: string;
             };
             /** Format: date-time */
             since: string;
@@ -9173,14 +9192,19 @@ export interface operations {
                      *         {
                      *           "tenant_id": null,
                      *           "subject": "department 12",
+                     *           "subject_name": "Surgery",
                      *           "measured": {},
                      *           "expected": {},
+                     *           "people": {
+                     *             "head_doctor_id": "Nora Nurse"
+                     *           },
                      *           "since": "2026-11-21T08:30:00.000Z"
                      *         }
                      *       ],
                      *       "last_detected_at": null,
                      *       "applied_at": null,
                      *       "applied_by": null,
+                     *       "applied_by_name": "Anna Admin",
                      *       "result": null
                      *     }
                      */
@@ -9240,14 +9264,19 @@ export interface operations {
                      *             {
                      *               "tenant_id": null,
                      *               "subject": "department 12",
+                     *               "subject_name": "Surgery",
                      *               "measured": {},
                      *               "expected": {},
+                     *               "people": {
+                     *                 "head_doctor_id": "Nora Nurse"
+                     *               },
                      *               "since": "2026-11-21T08:30:00.000Z"
                      *             }
                      *           ],
                      *           "last_detected_at": null,
                      *           "applied_at": null,
                      *           "applied_by": null,
+                     *           "applied_by_name": "Anna Admin",
                      *           "result": null
                      *         }
                      *       ],
