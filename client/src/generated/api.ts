@@ -4456,7 +4456,7 @@ export interface components {
                     id: number;
                     fields: string[];
                     /**
-                     * @description The name of the record. Only in a preview.
+                     * @description The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.
                      * @example Dalia Levi
                      */
                     name?: string | null;

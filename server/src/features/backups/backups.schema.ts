@@ -108,7 +108,8 @@ const RestoreOutcome = Type.Object(
           fields: Type.Array(Type.String({ examples: ['is_active'] })),
           name: Type.Optional(
             Nullable(Type.String({ examples: ['Dalia Levi'] }), {
-              description: 'The name of the record. Only in a preview.',
+              description:
+                'The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.',
             }),
           ),
         }),
