@@ -4275,6 +4275,16 @@ export interface components {
              * @example 1000
              */
             max_per_tenant: number;
+            /** @description All providers, with those that are configured in this installation. */
+            providers: {
+                /** @enum {string} */
+                provider: "cardnet" | "paygate";
+                /**
+                 * @description Whether the service can verify the notifications of this provider.
+                 * @example true
+                 */
+                is_configured: boolean;
+            }[];
             /** @description The payments of each tenant through each provider, without payments in test mode. Tenants with failed payments come first. At most 1,000. */
             items: components["schemas"]["ProviderFigures"][];
         };
@@ -9048,6 +9058,12 @@ export interface operations {
                      * @example {
                      *       "from": "2026-11-21T08:30:00.000Z",
                      *       "max_per_tenant": 1000,
+                     *       "providers": [
+                     *         {
+                     *           "provider": "cardnet",
+                     *           "is_configured": true
+                     *         }
+                     *       ],
                      *       "items": [
                      *         {
                      *           "tenant_id": 1,
