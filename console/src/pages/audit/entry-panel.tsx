@@ -20,6 +20,7 @@ import {
   type AuditEntry,
   meaningOfEntry,
   nameIn,
+  recordName,
   recordOf,
   resourceTypeName,
   whoOf,
@@ -136,10 +137,10 @@ function RecordLink({ entry }: { entry: AuditEntry }) {
       <LinkToPage path={path} id={id}>
         {recordOf(entry)}
       </LinkToPage>
-      {resource_name !== null && (
+      {recordName(entry) !== undefined && resource_id !== null && (
         <span className="muted">
           {' '}
-          {entryTexts.record(resourceTypeName(resource_type), resource_id ?? '')}
+          {entryTexts.record(resourceTypeName(resource_type), resource_id)}
         </span>
       )}
     </>

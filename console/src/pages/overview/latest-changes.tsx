@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
 import { Ago } from '../../parts/ago.tsx'
 import type { Overview } from '../../shell/overview.ts'
-import { isTest } from '../audit/entry-words.ts'
+import { isTest, recordOf } from '../audit/entry-words.ts'
 import { usePageAddress } from './data.ts'
 import { changeWords, overviewTexts } from './overview.texts.ts'
 
@@ -45,7 +45,7 @@ interface ChangeProps {
 function Change({ entry, audit }: ChangeProps) {
   const title = (
     <>
-      {phraseOf(entry)} <bdi>{recordOf(entry)}</bdi>
+      {phraseOf(entry)} <bdi>{entry.resource_id !== null && recordOf(entry)}</bdi>
     </>
   )
   return (
@@ -73,8 +73,4 @@ function Change({ entry, audit }: ChangeProps) {
 function phraseOf({ action, changes }: Schemas['AuditEntry']): string {
   if (action === 'backup.verified' && isTest(changes)) return texts.backupTested
   return changeWords[action] ?? action
-}
-
-function recordOf({ resource_name, resource_type, resource_id }: Schemas['AuditEntry']): string {
-  return resource_name ?? (resource_id === null ? '' : texts.record(resource_type, resource_id))
 }

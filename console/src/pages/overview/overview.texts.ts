@@ -94,7 +94,6 @@ export const overviewTexts = {
     by: 'by',
     service: 'the service',
     backupTested: 'Backup tested',
-    record: (type: string, id: string) => `${type.replaceAll('_', ' ')} ${id}`,
   },
 }
 
