@@ -21,7 +21,13 @@ import { type DatabaseAddress, ownerClient } from '../../src/platform/db/index.t
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { atOnce, tally } from '../races/race.ts'
 import { enrol } from '../second-factor/enrol.ts'
-import { type Clinic, createClinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import {
+  type Clinic,
+  createClinic,
+  makeClinic,
+  type Person,
+  superadmin,
+} from '../support/clinics.ts'
 import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'

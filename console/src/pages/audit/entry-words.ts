@@ -17,7 +17,7 @@ export function whoOf(
   return entry.ip === null ? entryTexts.service : entryTexts.notSignedIn
 }
 
-/** What an entry says about its record. */
+/** The fields of an entry that identify its record. */
 type RecordFields = Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'> &
   Partial<Pick<AuditEntry, 'changes'>>
 

@@ -40,7 +40,7 @@ export function lastProven(backups: readonly Backup[]): Backup | undefined {
   )
 }
 
-/** What proves that a clinic can be restored from a backup. */
+/** The proof that a clinic can be restored from a backup. */
 export type Proof = Pick<
   Backup,
   'type' | 'created_at' | 'verified_at' | 'drill_seconds' | 'tested_at'

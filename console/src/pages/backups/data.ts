@@ -34,7 +34,7 @@ export interface BackupPage extends PageInfo {
   readonly items: readonly Backup[]
   /** All backups that the page lists, latest first. */
   readonly all: readonly Backup[]
-  /** What is proven for the clinic. */
+  /** The proofs that the clinic can be restored. */
   readonly proofs: readonly Proof[]
 }
 
