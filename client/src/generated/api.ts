@@ -3015,6 +3015,23 @@ export interface components {
             drill_seconds: number | null;
             /**
              * Format: date-time
+             * @description When the last test restore ended, by its journal entry. Null if there was none, or if the entry was archived.
+             */
+            tested_at: string | null;
+            /** @description The user who requested the last test restore. Null for the schedule and the command line. */
+            tested_by: number | null;
+            /**
+             * @description The name of that user, or the email address if the user was deleted.
+             * @example Anna Admin
+             */
+            tested_by_name: string | null;
+            /**
+             * @description The number of records that the last test restore restored. Null if unknown.
+             * @example 21480
+             */
+            tested_records: number | null;
+            /**
+             * Format: date-time
              * @description The end of the lock in the backup store. The backup cannot be deleted before. Null without a lock.
              */
             locked_until: string | null;
@@ -3052,6 +3069,19 @@ export interface components {
         Backups: {
             items: components["schemas"]["Backup"][];
             total: number;
+            full_backup: {
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                verified_at: string;
+                /** @description Duration of its last test restore in seconds. */
+                drill_seconds: number | null;
+                /**
+                 * Format: date-time
+                 * @description When its last test restore ended.
+                 */
+                tested_at: string | null;
+            } | null;
         };
         CacheStats: {
             /**
@@ -3414,6 +3444,11 @@ export interface components {
             applied_at: string | null;
             /** @description The user who confirmed the repair. Null if it was applied automatically. */
             applied_by: number | null;
+            /**
+             * @description The current name of that user. Null once the user is deleted.
+             * @example Anna Admin
+             */
+            applied_by_name: string | null;
             result: components["schemas"]["FixResult"] | null;
         };
         FixFinding: {
@@ -3421,11 +3456,25 @@ export interface components {
             tenant_id: number | null;
             /** @example department 12 */
             subject: string;
+            /**
+             * @description The current name of the department. Null for other subjects.
+             * @example Surgery
+             */
+            subject_name: string | null;
             measured: {
                 [key: string]: unknown;
             };
             expected: {
                 [key: string]: unknown;
+            };
+            /**
+             * @description The current names of the users whose ids are in `measured`, by field.
+             * @example {
+             *       "head_doctor_id": "Nora Nurse"
+             *     }
+             */
+            people: {
+                [key: string]: string;
             };
             /** Format: date-time */
             since: string;
@@ -3777,6 +3826,7 @@ export interface components {
                  *       "created_at": null,
                  *       "verified_at": null,
                  *       "drill_seconds": 41.2,
+                 *       "tested_at": null,
                  *       "is_scheduled": true,
                  *       "is_late": false
                  *     }
@@ -3797,6 +3847,11 @@ export interface components {
                      * @example 41.2
                      */
                     drill_seconds: number | null;
+                    /**
+                     * Format: date-time
+                     * @description When the last test restore ended. Null if there was none, or if it is too old.
+                     */
+                    tested_at: string | null;
                     /**
                      * @description Whether backups are scheduled.
                      * @example true
@@ -4223,6 +4278,16 @@ export interface components {
              * @example 1000
              */
             max_per_tenant: number;
+            /** @description All providers, with those that are configured in this installation. */
+            providers: {
+                /** @enum {string} */
+                provider: "cardnet" | "paygate";
+                /**
+                 * @description Whether the service can verify the notifications of this provider.
+                 * @example true
+                 */
+                is_configured: boolean;
+            }[];
             /** @description The payments of each tenant through each provider, without payments in test mode. Tenants with failed payments come first. At most 1,000. */
             items: components["schemas"]["ProviderFigures"][];
         };
@@ -4404,7 +4469,7 @@ export interface components {
                     id: number;
                     fields: string[];
                     /**
-                     * @description The name of the record. Only in a preview.
+                     * @description The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.
                      * @example Dalia Levi
                      */
                     name?: string | null;
@@ -7181,12 +7246,17 @@ export interface operations {
                      *           "reason": "request",
                      *           "verified_at": null,
                      *           "drill_seconds": null,
+                     *           "tested_at": null,
+                     *           "tested_by": null,
+                     *           "tested_by_name": "Anna Admin",
+                     *           "tested_records": 21480,
                      *           "locked_until": null,
                      *           "rewritten_at": null,
                      *           "error": null
                      *         }
                      *       ],
-                     *       "total": 0
+                     *       "total": 0,
+                     *       "full_backup": null
                      *     }
                      */
                     "application/json": components["schemas"]["Backups"];
@@ -7364,6 +7434,10 @@ export interface operations {
                      *       "reason": "request",
                      *       "verified_at": null,
                      *       "drill_seconds": null,
+                     *       "tested_at": null,
+                     *       "tested_by": null,
+                     *       "tested_by_name": "Anna Admin",
+                     *       "tested_records": 21480,
                      *       "locked_until": null,
                      *       "rewritten_at": null,
                      *       "error": null
@@ -8501,6 +8575,7 @@ export interface operations {
                      *           "created_at": null,
                      *           "verified_at": null,
                      *           "drill_seconds": 41.2,
+                     *           "tested_at": null,
                      *           "is_scheduled": true,
                      *           "is_late": false
                      *         },
@@ -8987,6 +9062,12 @@ export interface operations {
                      * @example {
                      *       "from": "2026-11-21T08:30:00.000Z",
                      *       "max_per_tenant": 1000,
+                     *       "providers": [
+                     *         {
+                     *           "provider": "cardnet",
+                     *           "is_configured": true
+                     *         }
+                     *       ],
                      *       "items": [
                      *         {
                      *           "tenant_id": 1,
@@ -9131,14 +9212,19 @@ export interface operations {
                      *         {
                      *           "tenant_id": null,
                      *           "subject": "department 12",
+                     *           "subject_name": "Surgery",
                      *           "measured": {},
                      *           "expected": {},
+                     *           "people": {
+                     *             "head_doctor_id": "Nora Nurse"
+                     *           },
                      *           "since": "2026-11-21T08:30:00.000Z"
                      *         }
                      *       ],
                      *       "last_detected_at": null,
                      *       "applied_at": null,
                      *       "applied_by": null,
+                     *       "applied_by_name": "Anna Admin",
                      *       "result": null
                      *     }
                      */
@@ -9198,14 +9284,19 @@ export interface operations {
                      *             {
                      *               "tenant_id": null,
                      *               "subject": "department 12",
+                     *               "subject_name": "Surgery",
                      *               "measured": {},
                      *               "expected": {},
+                     *               "people": {
+                     *                 "head_doctor_id": "Nora Nurse"
+                     *               },
                      *               "since": "2026-11-21T08:30:00.000Z"
                      *             }
                      *           ],
                      *           "last_detected_at": null,
                      *           "applied_at": null,
                      *           "applied_by": null,
+                     *           "applied_by_name": "Anna Admin",
                      *           "result": null
                      *         }
                      *       ],

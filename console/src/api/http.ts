@@ -30,7 +30,7 @@ export async function send(request: Request): Promise<Response> {
     return response
   }
   const problem = await problemOf(response)
-  noteAnswer(response.status, problem.retryAfter)
+  noteAnswer(response.status, problem.retryAfter, problem.code)
   throw problem
 }
 

@@ -1,4 +1,5 @@
 import { LOCALE } from '../words/locale.ts'
+import { formatNumber } from '../words/numbers.ts'
 
 /** Texts that all forms share. */
 export const formTexts = {
@@ -7,7 +8,8 @@ export const formTexts = {
   missing: (label: string) => `${label}: enter a value.`,
   notAnEmail: 'Enter an address like name@clinic.example.',
   tooShort: (characters: number) => `Use at least ${characters} characters.`,
-  outOfRange: (min: string, max: string) => `Enter a whole number from ${min} to ${max}.`,
+  outOfRange: (min: string, max: string) =>
+    `Enter a whole number from ${formatNumber(Number(min))} to ${formatNumber(Number(max))}.`,
   invalid: 'This value is not valid.',
   unreachable: 'Wardkeep does not respond. Check your connection and try again.',
   unavailable: 'Wardkeep is being restored or updated. Nothing was changed.',

@@ -36,6 +36,8 @@ export function addressOf(
 export interface ClinicName {
   readonly id: number
   readonly name: string
+  /** When the clinic was added. Undefined for readers who know only the names. */
+  readonly created_at?: string | undefined
 }
 
 /**

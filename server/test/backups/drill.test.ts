@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { Backup } from '../../src/features/backups/backups.schema.ts'
 import { openDrills } from '../../src/features/backups/drill/drills.ts'
 import {
   drillNewest,
@@ -20,7 +21,13 @@ import { type DatabaseAddress, ownerClient } from '../../src/platform/db/index.t
 import { SYSTEM } from '../../src/platform/journal/index.ts'
 import { atOnce, tally } from '../races/race.ts'
 import { enrol } from '../second-factor/enrol.ts'
-import { type Clinic, makeClinic, type Person, superadmin } from '../support/clinics.ts'
+import {
+  type Clinic,
+  createClinic,
+  makeClinic,
+  type Person,
+  superadmin,
+} from '../support/clinics.ts'
 import { type Asked, openS3 } from '../support/s3.ts'
 import { silentLog } from '../support/server-address.ts'
 import { openService, ROOT_KEY, type Service } from '../support/service.ts'
@@ -86,7 +93,9 @@ test('a drill restores the newest full backup, and records the duration', async 
     `select changes from journal where action = 'backup.verified' and resource_id = $1`,
     [id],
   )
-  expect(entries).toEqual([{ changes: { type: 'full', drill_seconds: seconds } }])
+  expect(entries).toEqual([
+    { changes: { type: 'full', drill_seconds: seconds, records: expect.any(Number) } },
+  ])
   expect(await left()).toEqual([])
 })
 
@@ -167,6 +176,14 @@ test.each(['cancelled', 'failed'])(
 const request = (id: string, { token }: Person) =>
   service.call('POST', `/api/admin/backup/drill/${id}`, { token })
 
+interface Listed {
+  items: Backup[]
+  full_backup: Partial<Backup> | null
+}
+
+const listFor = async ({ token }: Person): Promise<Listed> =>
+  (await service.call('GET', '/api/admin/backup/list', { token })).body
+
 const jobOf = async (id: string) =>
   (await service.call('GET', `/api/admin/jobs/${id}`, { token: root.token })).body
 
@@ -197,6 +214,17 @@ test('a requested drill runs alone as a job of its requester, and is journaled f
     [id],
   )
   expect(entries).toEqual([{ user_id: root.id, is_measured: true }])
+  const { items, full_backup } = await listFor(root)
+  const tested = items.find(({ backup_id }) => backup_id === id)
+  expect(tested).toMatchObject({ tested_by: root.id, tested_records: tested?.records })
+  expect(tested?.tested_by_name).toEqual(expect.any(String))
+  expect(full_backup).toBeNull()
+  // The clinic does not see the backup of all clinics, but learns what it proves.
+  expect(await listFor(north.people.admin)).toMatchObject({
+    full_backup: { created_at: tested?.created_at, tested_at: tested?.tested_at },
+  })
+  const later = await createClinic(service, root, 'later')
+  expect((await listFor(later.people.admin)).full_backup).toBeNull()
   expect(await left()).toEqual([])
 })
 

@@ -3,6 +3,8 @@
  * rows.
  */
 import { beforeAll, expect, test } from 'vitest'
+import { addCaseNames } from '../../src/features/backups/restore-in-place/case-names.store.ts'
+import type { RestoreResult } from '../../src/features/backups/restore-in-place/outcome.ts'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'
 import { openRestoring, type Restoring } from './restore-scene.ts'
@@ -173,7 +175,7 @@ test.each<[string, { isOne: boolean; access?: string }]>([
     const { status, error, result } = await at.over(job_id)
     expect(status, error).toBe('completed')
     const { tables, access, deleted, purged } = result
-    return { tables, access, deleted, purged }
+    return { tables, access, deleted, purged } as RestoreResult
   }
   const told = await resultOf({ dry_run: true })
   expect(told.tables).toMatchObject({
@@ -186,7 +188,7 @@ test.each<[string, { isOne: boolean; access?: string }]>([
   const done = await resultOf({ confirm: true })
   // Only the preview has the names of people and clinics.
   const { cases, total } = told.access
-  const unnamed = cases.map(({ name: _name, ...one }: { name: string | null }) => one)
+  const unnamed = cases.map(({ name: _name, ...one }) => one)
   expect(done).toEqual({ ...told, access: { total, cases: unnamed } })
   const people = await at.service.database.sql<{ id: number; full_name: string }>(
     'select id, full_name from users',
@@ -195,6 +197,10 @@ test.each<[string, { isOne: boolean; access?: string }]>([
     table === 'users' ? people.find((one) => one.id === id)?.full_name : expect.anything()
   const named = cases.filter(({ table }: { table: string }) => table !== 'webhooks')
   for (const one of named) expect(one.name).toEqual(namesOf(one))
+  // The API adds the current names to a stored result.
+  const shown = await at.service.app.db.acrossTenants((tx) => addCaseNames(tx, done), 'read')
+  for (const one of shown.access.cases)
+    expect(one.name).toEqual(one.table === 'webhooks' ? expect.any(String) : namesOf(one))
   expect(differencesOf(before, await rowsOf(tables))).toEqual(told.tables)
   expect(await tokens()).toEqual(then)
 })

@@ -115,10 +115,18 @@ describe.skipIf(!CHROMIUM)('a superadmin', () => {
     await row.getByRole('link').click()
     await button(page, 'Test now').click()
     await page.getByText('The test restored the backup completely.').waitFor()
-    await page.getByText(/is the last proven backup\. A test restored it in \d+ s\./).waitFor()
+    await page
+      .getByText(
+        /is the last proven backup\. It contains this clinic\. A test restored it .* in \d+ s\./,
+      )
+      .waitFor()
     await row.getByText('Tested').waitFor()
     const panel = page.getByRole('complementary', { name: /^Backup of/ })
     await panel.getByText(/^Restored in a test in \d+ s$/).waitFor()
+    await panel.getByText(/^just now, requested by /).waitFor()
+    await panel.getByText(/^[\d,]+ records$/).waitFor()
+    const own = await openAs(scene, admin, { at: '/backups' })
+    await own.page.getByText(/^Backup of all clinics of .* It contains this clinic\./).waitFor()
   })
 })
 

@@ -167,7 +167,8 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
       const [first] = overview.health.components
       Object.assign(first, { name: 'backups', state: 'degraded', reason: 'Too old.' })
       const at = new Date().toISOString()
-      const backup = { created_at: at, verified_at: at, drill_seconds: null, is_late: false }
+      const tests = { drill_seconds: null, tested_at: null }
+      const backup = { created_at: at, verified_at: at, ...tests, is_late: false }
       Object.assign(overview.attention, { backups: { ...overview.attention.backups, ...backup } })
       await route.fulfill({ response, json: overview })
     })

@@ -79,7 +79,9 @@ const readsOfBodies = async () =>
 
 describe.skipIf(!CHROMIUM)('a superadmin on the page of payments', () => {
   it('finds the clinic whose payments failed, with its provider, and opens a failed one', async () => {
-    const { page } = await asRoot(`/t/${scene.clinic.id}/payments`)
+    const { page } = await asRoot('/payments')
+    await page.getByRole('heading', { name: 'Payments of all clinics', level: 1 }).waitFor()
+    await page.getByText('1–5 of 5').waitFor()
     const figures = page.getByRole('region', { name: 'Payments by clinic and provider' })
     const row = figures.getByRole('row').filter({ hasText: 'onerror' })
     await row.getByRole('cell', { name: 'paygate', exact: true }).waitFor()
@@ -87,6 +89,8 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of payments', () => {
     await page.waitForURL(`**/t/${south.id}/payments?*`)
     expect(searchOf(page)).toEqual({ provider: 'paygate', status: 'failed', range: '30d' })
     await page.getByText('1–1 of 1').waitFor()
+    const own = page.getByRole('region', { name: 'Payments by provider' })
+    await own.getByRole('rowheader', { name: 'paygate' }).waitFor()
     await page
       .getByRole('rowheader')
       .getByRole('link', { name: /^pay-failed-/ })
@@ -104,6 +108,9 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of payments', () => {
     const question = page.getByRole('alertdialog')
     await question.getByRole('button', { name: 'Discard unverified notifications' }).click()
     await page.getByText('Discarded 0 notifications.').waitFor()
+    await page.goto('/console/payments/notifications')
+    await page.getByText('1–2 of 2').waitFor()
+    expect(await page.getByLabel('Clinic', { exact: true }).count()).toBe(0)
   })
 })
 
@@ -151,7 +158,10 @@ describe.skipIf(!CHROMIUM)('an administrator on the page of payments', () => {
     const { page } = await openAs(scene, admin, { at: '/payments' })
     const figures = page.getByRole('region', { name: 'Payments by provider' })
     await figures.getByRole('rowheader', { name: 'cardnet' }).waitFor()
-    expect(await figures.innerText()).not.toContain('paygate')
+    expect(await figures.getByRole('table').innerText()).not.toContain('paygate')
+    await figures
+      .getByText('Configured payment providers: cardnet. Not configured: paygate.')
+      .waitFor()
   })
 
   it('does not see a payment of another clinic', async () => {

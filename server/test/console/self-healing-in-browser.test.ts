@@ -46,7 +46,7 @@ const headOf = async () =>
 describe.skipIf(!CHROMIUM)('a superadmin on the page of self-healing', () => {
   it('scans, reads the evidence of a finding, and confirms its repair, by keyboard', async () => {
     const { page } = await asRoot()
-    await page.getByRole('heading', { name: 'No faults found' }).waitFor()
+    await page.getByRole('heading', { name: 'No open faults' }).waitFor()
     await pressOn(page, button(page, 'Scan now'))
     await page.getByText('The scan is over.').waitFor()
     expect(await page.getByText(/^Last scan:/).innerText()).toContain('Last scan: just now')
@@ -63,6 +63,10 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of self-healing', () => {
     expect(await evidence.innerText()).toContain(`department ${scene.clinic.departmentId}`)
     expect(await evidence.innerText()).toContain('Clinic north')
     expect(await evidence.innerText()).toContain('nurse')
+    expect(await evidence.innerText()).toContain(
+      `Surgery (department ${scene.clinic.departmentId})`,
+    )
+    expect(await evidence.innerText()).toMatch(/head doctor\s+nurse of north\s+no requirement/)
     await pressOn(page, button(page, 'Confirm repair'))
     const dialog = page.getByRole('alertdialog', { name: 'Confirm repair' })
     await dialog.getByText('Now there is 1 finding').waitFor()
@@ -74,9 +78,10 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of self-healing', () => {
     expect(await headOf()).toBeNull()
     await inNavigation.waitFor({ state: 'detached' })
     await panel(page)
-      .getByText(/Confirmed by a person\. 1 repaired$/)
+      .getByText(/Confirmed by (?!a person)\S.*\. 1 repaired$/)
       .waitFor()
     await panel(page).getByText('There are no findings.').waitFor()
+    await page.getByText(`No check has open findings. Last repair: ${TITLE}, just now.`).waitFor()
     const history = page.getByRole('link', { name: 'Repairs in this clinic' })
     expect(await history.getAttribute('href')).toContain('/audit?group=')
     await history.click()

@@ -49,6 +49,13 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     await page.getByLabel(/^Days until entries/).fill('400')
     await change({ colour: 'teal', idle_minutes: 25, floors: 3 })
     await button(page, 'Save settings').click()
+    const question = page.getByRole('alertdialog', { name: 'Shorten the audit log' })
+    await question.getByText('entries older than 400 days are archived and removed').waitFor()
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await question.waitFor({ state: 'detached' })
+    expect((await saved()).name).toBe('Clinic north')
+    await button(page, 'Save settings').click()
+    await question.getByRole('button', { name: 'Shorten the audit log' }).click()
     await page.getByText('Settings saved.').waitFor()
     expect(await saved()).toMatchObject({
       name: 'Clinic of the North',
@@ -117,6 +124,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
   it('sees each error next to its field', async () => {
     const { page } = await openSettings()
     await page.getByLabel(/^Minutes until/).fill('61')
+    await page.getByLabel(/^Days until entries/).fill('36501')
     await nameField(page).fill('')
     await page.keyboard.press('Enter')
     const faults = page.getByRole('alert').getByRole('link')
@@ -124,6 +132,7 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
     expect(await faults.allInnerTexts()).toEqual([
       'Enter a name.',
       'Enter a whole number from 2 to 60.',
+      'Enter a whole number from 90 to 36,500.',
     ])
     expect((await saved()).name).toBe('Clinic north')
   })

@@ -255,7 +255,10 @@ const RECORDS: [name: string, fields: Fields][] = [
   ['GET /api/admin/audit/verify', { items: 'array' }],
   ['POST /api/admin/audit/verify', { items: 'array' }],
   ['POST /api/admin/self-healing/scan', { job_id: 'string', started: 'boolean' }],
-  ['GET /api/admin/payments/stats', { from: 'time', max_per_tenant: 'integer', items: 'array' }],
+  [
+    'GET /api/admin/payments/stats',
+    { from: 'time', max_per_tenant: 'integer', providers: 'array', items: 'array' },
+  ],
   [
     'GET /api/admin/encryption/keys',
     {

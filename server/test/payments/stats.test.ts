@@ -59,7 +59,11 @@ beforeAll(async () => {
 
 describe('the figures of payments', () => {
   it('show a superadmin every clinic with its providers, those with failed payments first', async () => {
-    const { items, max_per_tenant } = await stats(at.root)
+    const { items, max_per_tenant, providers } = await stats(at.root)
+    expect(providers).toEqual([
+      { provider: 'cardnet', is_configured: true },
+      { provider: 'paygate', is_configured: false },
+    ])
     expect(max_per_tenant).toBeGreaterThan(1_000)
     expect(brief(items)).toEqual([
       { tenant_id: south.id, provider: 'paygate', total: 2, failed: 2 },

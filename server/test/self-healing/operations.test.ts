@@ -57,7 +57,14 @@ describe('the list of self-healing fixes', () => {
     expect(headOf(body.items)).toMatchObject({
       status: 'proposed',
       occurrences: 1,
-      evidence: [{ tenant_id: north.id }],
+      evidence: [
+        {
+          tenant_id: north.id,
+          subject_name: 'Surgery',
+          people: { head_doctor_id: 'nurse of north' },
+        },
+      ],
+      applied_by_name: null,
     })
   })
 

@@ -22,7 +22,7 @@ import { auditTexts as texts } from './audit.texts.ts'
 import { Chips, findPersonName } from './chips.tsx'
 import { useEntries, useEntry, usePersonName } from './data.ts'
 import { AbsentPanel, EntryPanel } from './entry-panel.tsx'
-import { type AuditEntry, recordOf, shortMeaning, whoOf } from './entry-words.ts'
+import { type AuditEntry, meaningOfEntry, recordOf, shortMeaning, whoOf } from './entry-words.ts'
 import { FilterBar } from './filter-bar.tsx'
 import { type AuditParameters, auditList, openedParameter, rangeParameters } from './filters.ts'
 import { linkToEntry } from './links.ts'
@@ -102,7 +102,7 @@ function Entries({ list, query, arrivals }: EntriesProps) {
   const meanings = useActionMeanings()
   const rows = query.isPlaceholderData ? undefined : query.data?.items
   const open = useOpenEntry(rows)
-  const what = ({ action }: AuditEntry) => shortMeaning(meanings.meaningOf(action))
+  const what = (entry: AuditEntry) => shortMeaning(meaningOfEntry(entry, meanings.meaningOf))
   return (
     <div className="split audit">
       <ListTable
@@ -148,9 +148,9 @@ function columnsWith({ meaningOf }: ActionMeanings, arrivals: Arrivals): Column<
       id: 'what',
       label: texts.columns.what,
       rank: 1,
-      render: ({ action }) => (
-        <span className="entry-what" title={meaningOf(action)}>
-          {shortMeaning(meaningOf(action))}
+      render: (entry) => (
+        <span className="entry-what" title={meaningOfEntry(entry, meaningOf)}>
+          {shortMeaning(meaningOfEntry(entry, meaningOf))}
         </span>
       ),
     },

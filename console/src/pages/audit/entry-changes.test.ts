@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { fieldNames } from './entry-changes.texts.ts'
 import { readChanges } from './entry-changes.ts'
 
 const read = (action: string, changes: Record<string, unknown> | null) =>
@@ -34,10 +35,24 @@ test('the audit entry panel lists the other details of an entry as facts', () =>
   expect(read('backup.created', { type: 'tenant', records: 5 })).toEqual({
     facts: [
       ['type', 'tenant'],
-      ['records', 5],
+      ['records', '5'],
     ],
   })
   expect(read('auth.login', null)).toEqual({ facts: [] })
+})
+
+test('the audit entry panel formats the duration and the records of a test restore', () => {
+  const { facts } = read('backup.verified', {
+    type: 'full',
+    drill_seconds: 41.237,
+    records: 21_480,
+  })
+  expect(facts).toEqual([
+    ['type', 'full'],
+    ['drill_seconds', '41 s'],
+    ['records', '21,480'],
+  ])
+  expect(fieldNames.drill_seconds).toBe('Duration of the test')
 })
 
 test('the audit entry panel shows the size and hash of a long value that the journal does not store', () => {

@@ -2,6 +2,9 @@
  * Reads the details of an entry: changed fields with both values, changed fields whose values are secret, and other
  * facts.
  */
+
+import { formatDuration } from '../../words/dates.ts'
+import { formatBytes, formatNumber } from '../../words/numbers.ts'
 import { roleNames } from '../../words/roles.ts'
 import { statusWord } from '../../words/statuses.ts'
 import { changesTexts } from './entry-changes.texts.ts'
@@ -60,11 +63,24 @@ const mapFields = (fields: Fields, resourceType: string): Fields =>
 /** Formats a value for the reader, in words where possible. */
 function shown(name: string, value: unknown, resourceType?: string): unknown {
   if (isDigest(value)) return changesTexts.longText(value.bytes, value.sha256)
+  const format = typeof value === 'number' ? numberFormats[name] : undefined
+  if (format) return format(value as number)
   if (name === 'role' && typeof value === 'string') return nameIn(roleNames, value)
   if (name === 'status' && resourceType === 'user' && typeof value === 'string')
     return statusWord('user', value).word
   if (!isFields(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(key, item)]))
+}
+
+/** How the panel formats numbers, by the name of the detail. Other numbers are shown as they are, such as ids. */
+const numberFormats: Readonly<Record<string, (value: number) => string>> = {
+  drill_seconds: formatDuration,
+  size_bytes: formatBytes,
+  entries: formatNumber,
+  records: formatNumber,
+  records_done: formatNumber,
+  records_failed: formatNumber,
+  records_total: formatNumber,
 }
 
 /** True for a hash. The journal stores a hash instead of a value that is too long. */

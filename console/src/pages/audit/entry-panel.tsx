@@ -16,7 +16,15 @@ import { auditTexts } from './audit.texts.ts'
 import { fieldNames } from './entry-changes.texts.ts'
 import { readChanges } from './entry-changes.ts'
 import { entryTexts } from './entry-words.texts.ts'
-import { type AuditEntry, nameIn, recordOf, resourceTypeName, whoOf } from './entry-words.ts'
+import {
+  type AuditEntry,
+  meaningOfEntry,
+  nameIn,
+  recordName,
+  recordOf,
+  resourceTypeName,
+  whoOf,
+} from './entry-words.ts'
 import { linkToPerson, linkToRecord, linkToRequest } from './links.ts'
 import { DownloadProof } from './proof.tsx'
 
@@ -32,7 +40,7 @@ export function EntryPanel({ entry, onClose }: EntryPanelProps) {
   const { meaningOf } = useActionMeanings()
   return (
     <Panel
-      title={meaningOf(entry.action)}
+      title={meaningOfEntry(entry, meaningOf)}
       returnFocusTo={rowLinkId(String(entry.id))}
       onClose={onClose}
       actions={<Related entry={entry} />}
@@ -129,10 +137,10 @@ function RecordLink({ entry }: { entry: AuditEntry }) {
       <LinkToPage path={path} id={id}>
         {recordOf(entry)}
       </LinkToPage>
-      {resource_name !== null && (
+      {recordName(entry) !== undefined && resource_id !== null && (
         <span className="muted">
           {' '}
-          {entryTexts.record(resourceTypeName(resource_type), resource_id ?? '')}
+          {entryTexts.record(resourceTypeName(resource_type), resource_id)}
         </span>
       )}
     </>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordOf, resourceTypeName, shortMeaning, whoOf } from './entry-words.ts'
+import { meaningOfEntry, recordOf, resourceTypeName, shortMeaning, whoOf } from './entry-words.ts'
 
 const nobody = { user_id: null, user_name: null, user_email: null, ip: null }
 
@@ -24,6 +24,38 @@ test.each([
     expect(recordOf({ resource_type, resource_id, resource_name })).toBe(name)
   },
 )
+
+test.each([
+  ['user', { before: { full_name: 'Nora Nurse' }, after: null }, 'Nora Nurse'],
+  ['department', { before: { name: 'Surgery' }, after: null }, 'Surgery'],
+  ['department', { before: { name: 'Old' }, after: { name: 'New' } }, 'New'],
+  ['payment', { provider_payment_id: 'pay_4f2b' }, 'pay_4f2b'],
+  ['fix', { key: 'departments.head' }, 'departments.head'],
+  ['user', { before: { role: 'nurse' }, after: { role: 'doctor' } }, 'User 57'],
+])(
+  'the audit log names a %s by the details of the entry if it has no current name: %j',
+  (resource_type, changes, name) => {
+    const entry = { resource_type, resource_id: '57', resource_name: null, changes }
+    expect(recordOf(entry)).toBe(name)
+    expect(recordOf({ ...entry, resource_name: 'Today' })).toBe('Today')
+  },
+)
+
+test('the audit log shortens the id of a backup', () => {
+  const resource_id = 'b0c5a7f4-6f0e-4b5c-9a53-2f7f2f1f0c11'
+  expect(recordOf({ resource_type: 'backup', resource_id, resource_name: null })).toBe(
+    'Backup b0c5a7f4',
+  )
+})
+
+test('the audit log distinguishes a test restore from a reading of the file', () => {
+  const meaningOf = (action: string) => `Meaning of ${action}`
+  const meaning = (action: string, changes: Record<string, unknown>) =>
+    meaningOfEntry({ action, changes }, meaningOf)
+  expect(meaning('backup.verified', { drill_seconds: 41.2 })).toMatch(/^A test restored/)
+  expect(meaning('backup.verified', { type: 'full' })).toMatch(/^The file of a backup/)
+  expect(meaning('backup.created', {})).toBe('Meaning of backup.created')
+})
 
 test('the audit log shows an unknown resource type unchanged', () => {
   expect(resourceTypeName('constructor')).toBe('constructor')

@@ -4,6 +4,8 @@ export const entryTexts = {
   notSignedIn: 'Not signed in',
   person: (id: number) => `User ${id}`,
   record: (type: string, id: string) => `${type} ${id}`,
+  tested: 'A test restored a backup completely',
+  fileVerified: 'The file of a backup was verified',
   by: (who: string, time: string) => `by ${who}, ${time}`,
 }
 

@@ -17,13 +17,33 @@ export function whoOf(
   return entry.ip === null ? entryTexts.service : entryTexts.notSignedIn
 }
 
+/** The fields of an entry that identify its record. */
+type RecordFields = Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'> &
+  Partial<Pick<AuditEntry, 'changes'>>
+
 /** Returns the record that an entry is about: its name if known, otherwise its kind and id. */
-export function recordOf(
-  entry: Pick<AuditEntry, 'resource_type' | 'resource_id' | 'resource_name'>,
-): string {
-  if (entry.resource_name) return entry.resource_name
+export function recordOf(entry: RecordFields): string {
+  const name = recordName(entry)
+  if (name) return name
   const type = resourceTypeName(entry.resource_type)
-  return entry.resource_id === null ? type : entryTexts.record(type, entry.resource_id)
+  const { resource_id: id } = entry
+  if (id === null) return type
+  return entryTexts.record(type, entry.resource_type === 'backup' ? id.slice(0, 8) : id)
+}
+
+/** The details of an entry that name its record. A deleted record has no current name. */
+const NAMING = ['full_name', 'name', 'provider_payment_id', 'key'] as const
+
+/** Returns the current name of an entry's record, otherwise the name in the details of the entry. */
+export function recordName({ resource_name, changes }: RecordFields): string | undefined {
+  if (resource_name) return resource_name
+  const { before, after } = changes ?? {}
+  for (const details of [after, before, changes])
+    for (const field of NAMING) {
+      const name = (details as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+      if (typeof name === 'string' && name !== '') return name
+    }
+  return undefined
 }
 
 /** Returns the word for a kind of record. Returns the technical name of an unknown kind. */
@@ -32,6 +52,22 @@ export const resourceTypeName = (type: string): string => nameIn(resourceTypeNam
 /** Returns the word for a technical name from a table. Returns the name itself if the table has no word. */
 export const nameIn = (names: Readonly<Record<string, string>>, name: string): string =>
   Object.hasOwn(names, name) ? (names[name] ?? name) : name
+
+/**
+ * Returns what an entry reports. The action of verified backups covers tests and readings of the file, which the details
+ * of the entry distinguish. Every other entry has the meaning of its action.
+ */
+export function meaningOfEntry(
+  { action, changes }: Pick<AuditEntry, 'action' | 'changes'>,
+  meaningOf: (action: string) => string,
+): string {
+  if (action !== 'backup.verified') return meaningOf(action)
+  return isTest(changes) ? entryTexts.tested : entryTexts.fileVerified
+}
+
+/** True for the details of an entry about a test restore. */
+export const isTest = (changes: AuditEntry['changes']): boolean =>
+  typeof changes?.drill_seconds === 'number'
 
 /** Returns the main clause of an action's meaning. Lists show this short form. */
 export const shortMeaning = (meaning: string): string => meaning.split(/[;:]/)[0] ?? meaning

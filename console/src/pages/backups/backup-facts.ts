@@ -40,6 +40,36 @@ export function lastProven(backups: readonly Backup[]): Backup | undefined {
   )
 }
 
+/** The proof that a clinic can be restored from a backup. */
+export type Proof = Pick<
+  Backup,
+  'type' | 'created_at' | 'verified_at' | 'drill_seconds' | 'tested_at'
+>
+
+/** The backups of a clinic as the API lists them. */
+interface ListedBackups {
+  readonly items: readonly Backup[]
+  /** The proof by a backup of all clinics, for readers whose list contains none. */
+  readonly full_backup: Omit<Proof, 'type'> | null
+}
+
+/**
+ * Returns what is proven for a clinic: the newest backup that a test restored, and the newest verified one if it is
+ * newer. A backup of all clinics counts if it was made after the clinic was added.
+ * @param addedAt undefined while unknown, so that no listed backup of all clinics counts
+ */
+export function proofsOf({ items, full_backup }: ListedBackups, addedAt?: string): Proof[] {
+  const contains = ({ type, created_at }: Backup) =>
+    type !== 'full' || (addedAt !== undefined && Date.parse(created_at) >= Date.parse(addedAt))
+  const proofs: readonly Proof[] = [
+    ...items.filter((backup) => isUsable(backup) && backup.error === null && contains(backup)),
+    ...(full_backup === null ? [] : [{ ...full_backup, type: 'full' as const }]),
+  ].toSorted((one, other) => Date.parse(other.created_at) - Date.parse(one.created_at))
+  const tested = proofs.find(({ drill_seconds }) => drill_seconds !== null)
+  const verified = proofs.find(({ verified_at }) => verified_at !== null)
+  return [tested, verified === tested ? undefined : verified].filter((proof) => proof !== undefined)
+}
+
 /** Sorts backups by time or size. */
 export function sortBackups(backups: readonly Backup[], { column, direction }: Sort): Backup[] {
   const keyOf = (backup: Backup) =>

@@ -10,6 +10,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
 import { addressOf, useClinicId, useClinics } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
+import { formatDuration } from '../../words/dates.ts'
 import { formatBytes } from '../../words/numbers.ts'
 import { Contents, keptText, Proven } from './backup-columns.tsx'
 import type { Backup } from './backup-facts.ts'
@@ -80,6 +81,7 @@ function Facts({ backup }: { backup: Backup }) {
       <dd>
         <Proven backup={backup} />
       </dd>
+      <TestFacts backup={backup} />
       <dt>{texts.kept}</dt>
       <dd>{keptText(backup)}</dd>
       {sha256 !== null && (
@@ -91,6 +93,43 @@ function Facts({ backup }: { backup: Backup }) {
         </>
       )}
     </dl>
+  )
+}
+
+/** The last test and the last verification of a backup. */
+function TestFacts({ backup }: { backup: Backup }) {
+  const { drill_seconds, tested_at, tested_by_name, tested_records, verified_at } = backup
+  if (drill_seconds === null) return null
+  const who = tested_by_name === null ? texts.testedWithoutPerson : texts.testedBy(tested_by_name)
+  return (
+    <>
+      <dt>{texts.tested}</dt>
+      <dd>
+        {tested_at === null ? (
+          texts.testTimeUnknown
+        ) : (
+          <>
+            <Ago at={tested_at} />, <bdi>{who}</bdi>
+          </>
+        )}
+      </dd>
+      <dt>{texts.testDuration}</dt>
+      <dd>{formatDuration(drill_seconds)}</dd>
+      {tested_records !== null && (
+        <>
+          <dt>{texts.testRestored}</dt>
+          <dd>{texts.recordCount(tested_records)}</dd>
+        </>
+      )}
+      {verified_at !== null && (
+        <>
+          <dt>{texts.fileVerified}</dt>
+          <dd>
+            <Ago at={verified_at} />
+          </dd>
+        </>
+      )}
+    </>
   )
 }
 

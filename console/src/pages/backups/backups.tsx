@@ -15,7 +15,7 @@ import { useClinicId, useClinics } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatNumber } from '../../words/numbers.ts'
 import { backupColumns } from './backup-columns.tsx'
-import type { Backup } from './backup-facts.ts'
+import type { Backup, Proof } from './backup-facts.ts'
 import { lastProven } from './backup-facts.ts'
 import { BackupPanel } from './backup-panel.tsx'
 import { backupTexts as texts } from './backups.texts.ts'
@@ -83,17 +83,32 @@ const linkTo = (id: string) => ({
 })
 
 function LastProven({ page }: { page: BackupPage }) {
-  const proven = lastProven(page.all)
-  if (page.total === 0) return null
-  return <p className="proven">{proven ? <ProvenSentence backup={proven} /> : texts.noneProven}</p>
+  const { proofs, total } = page
+  if (proofs.length === 0) return total > 0 && <p className="proven">{texts.noneProven}</p>
+  return proofs.map((proof) => (
+    <p className="proven" key={proof.created_at}>
+      <ProofSentence proof={proof} />
+    </p>
+  ))
 }
 
-function ProvenSentence({ backup }: { backup: Backup }) {
-  const { created_at, drill_seconds } = backup
+function ProofSentence({ proof }: { proof: Proof }) {
+  const { type, created_at, drill_seconds, tested_at } = proof
+  const isFull = type === 'full'
+  const at = new Date(created_at)
   return (
     <>
-      {texts.backupOf(new Date(created_at))} (<Ago at={created_at} />){' '}
-      {drill_seconds === null ? texts.lastVerified : texts.lastTested(drill_seconds)}
+      {isFull ? texts.allClinicsOf(at) : texts.backupOf(at)} (<Ago at={created_at} />){' '}
+      {drill_seconds === null ? (
+        <>
+          {texts.isVerified} {!isFull && texts.onlyAllTested}
+        </>
+      ) : (
+        <>
+          {texts.isTested} {tested_at !== null && <Ago at={tested_at} />}{' '}
+          {texts.testTook(drill_seconds)}.
+        </>
+      )}
     </>
   )
 }

@@ -5,7 +5,8 @@ import { PREFIX } from '../../api/prefix.ts'
 import type { PageInfo } from '../../parts/data-table/paging.ts'
 import type { ListOptions, ListView } from '../../parts/list/list-search.ts'
 import { type Parameter, textParameter } from '../../parts/list/parameters.ts'
-import { type Backup, sortBackups } from './backup-facts.ts'
+import { useClinics } from '../../shell/clinic.ts'
+import { type Backup, type Proof, proofsOf, sortBackups } from './backup-facts.ts'
 
 /** The result of a restore, or of its preview. */
 export type RestoreOutcome = Schemas['RestoreOutcome']
@@ -33,6 +34,8 @@ export interface BackupPage extends PageInfo {
   readonly items: readonly Backup[]
   /** All backups that the page lists, latest first. */
   readonly all: readonly Backup[]
+  /** The proofs that the clinic can be restored. */
+  readonly proofs: readonly Proof[]
 }
 
 /**
@@ -44,16 +47,18 @@ export function useBackups(
   view: ListView<NoFilters>,
   isListed: (backup: Backup) => boolean = () => true,
 ): UseQueryResult<BackupPage> {
+  const addedAt = useClinics().find(({ id }) => id === clinicId)?.created_at
   return useQuery({
     queryKey: ['backups', clinicId],
     queryFn: () => take(api.GET('/api/admin/backup/list')),
     refetchInterval: REPEAT_MS,
-    select: ({ items }) => {
+    select: ({ items, full_backup }) => {
       const all = items.filter(
         (backup) =>
           (backup.tenant_id === null || backup.tenant_id === clinicId) && isListed(backup),
       )
-      return { ...pageOf(sortBackups(all, view.sort), view), all }
+      const proofs = proofsOf({ items: all, full_backup }, addedAt)
+      return { ...pageOf(sortBackups(all, view.sort), view), all, proofs }
     },
   })
 }

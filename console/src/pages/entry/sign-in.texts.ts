@@ -39,8 +39,17 @@ export const signInRefusals: Readonly<Record<string, string>> = {
     'Your account is blocked or not approved yet. Ask an administrator of your clinic.',
 }
 
-/** Returns the message that explains why the user is signed out. */
-export function signedOutNotice(reason: SignedOutReason, idleMinutes: number): string | undefined {
+/**
+ * Returns the message that explains why the user is signed out.
+ * @param isAfterRestore whether this tab saw a restore a moment ago, which ends sessions
+ */
+export function signedOutNotice(
+  reason: SignedOutReason,
+  idleMinutes: number,
+  isAfterRestore = false,
+): string | undefined {
+  if (isAfterRestore && (reason === 'ended' || reason === 'none'))
+    return 'A backup was being restored a moment ago, which may have ended your session. Sign in again.'
   switch (reason) {
     case 'idle':
       return `You were signed out after ${idleMinutes} minutes without activity.`

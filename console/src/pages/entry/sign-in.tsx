@@ -2,6 +2,7 @@
 import { useMutation } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { sawRestore } from '../../api/availability.ts'
 import { ApiError } from '../../api/problem.ts'
 import type { Welcome } from '../../api/welcome.ts'
 import { formTexts } from '../../parts/form.texts.ts'
@@ -58,8 +59,10 @@ export function SignIn() {
 
 function Notices() {
   const state = useSessionState()
+  const [isAfterRestore] = useState(() => sawRestore())
   const notice =
-    state.status === 'signed-out' && signedOutNotice(state.reason, state.last?.idle_minutes ?? 0)
+    state.status === 'signed-out' &&
+    signedOutNotice(state.reason, state.last?.idle_minutes ?? 0, isAfterRestore)
   return (
     <>
       {notice && <Notice>{notice}</Notice>}

@@ -55,19 +55,22 @@ const NoFigure = ({ title }: { title: string }) => (
 
 function TestedBackup({ backup }: Pick<FiguresProps, 'backup'>) {
   if (!backup) return <NoFigure title={texts.backup} />
-  const isOnlyVerified = backup.verified_at !== null && backup.drill_seconds === null
+  const { verified_at, drill_seconds, tested_at } = backup
+  const isTested = drill_seconds !== null
+  // Without the time of the test, the time of the verification is not that of a "Tested backup".
+  const title = verified_at !== null && tested_at === null ? texts.verifiedBackup : texts.backup
   return (
     <div className="card card-body">
-      <h2 className="small muted">{isOnlyVerified ? texts.verifiedBackup : texts.backup}</h2>
+      <h2 className="small muted">{title}</h2>
       <div className="figure">
-        {backup.verified_at ? <Ago at={backup.verified_at} /> : texts.noBackup}
+        {verified_at ? <Ago at={tested_at ?? verified_at} /> : texts.noBackup}
       </div>
       {backup.is_late ? (
         <ToneBadge tone="attention">{texts.late}</ToneBadge>
       ) : (
-        backup.verified_at && (
-          <ToneBadge tone={isOnlyVerified ? 'waiting' : 'ok'}>
-            {isOnlyVerified ? texts.verified : texts.tested}
+        verified_at && (
+          <ToneBadge tone={isTested ? 'ok' : 'waiting'}>
+            {isTested ? texts.tested : texts.verified}
           </ToneBadge>
         )
       )}

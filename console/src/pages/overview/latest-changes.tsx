@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schemas } from '../../api/client.ts'
 import { Ago } from '../../parts/ago.tsx'
 import type { Overview } from '../../shell/overview.ts'
+import { isTest, recordOf } from '../audit/entry-words.ts'
 import { usePageAddress } from './data.ts'
 import { changeWords, overviewTexts } from './overview.texts.ts'
 
@@ -44,7 +45,7 @@ interface ChangeProps {
 function Change({ entry, audit }: ChangeProps) {
   const title = (
     <>
-      {changeWords[entry.action] ?? entry.action} <bdi>{recordOf(entry)}</bdi>
+      {phraseOf(entry)} <bdi>{entry.resource_id !== null && recordOf(entry)}</bdi>
     </>
   )
   return (
@@ -68,6 +69,8 @@ function Change({ entry, audit }: ChangeProps) {
   )
 }
 
-function recordOf({ resource_name, resource_type, resource_id }: Schemas['AuditEntry']): string {
-  return resource_name ?? (resource_id === null ? '' : texts.record(resource_type, resource_id))
+/** Returns the phrase of an action. The details of a verified backup say whether a test restored it. */
+function phraseOf({ action, changes }: Schemas['AuditEntry']): string {
+  if (action === 'backup.verified' && isTest(changes)) return texts.backupTested
+  return changeWords[action] ?? action
 }

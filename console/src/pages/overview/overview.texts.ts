@@ -62,8 +62,8 @@ export const overviewTexts = {
     changes: 'Changes',
     backup: 'Tested backup',
     verifiedBackup: 'Verified backup',
-    tested: 'Restored in a drill',
-    verified: 'Verified, not yet restored in a drill',
+    tested: 'All clinics, restored in a test',
+    verified: 'All clinics, not yet restored in a test',
     noBackup: 'None yet',
     late: 'Too old',
     unknown: 'Not available',
@@ -95,7 +95,7 @@ export const overviewTexts = {
     unknown: 'Not available',
     by: 'by',
     service: 'the service',
-    record: (type: string, id: string) => `${type.replaceAll('_', ' ')} ${id}`,
+    backupTested: 'Backup tested',
   },
 }
 

@@ -11,6 +11,8 @@ import { spanFilters, spanQuery } from './span.ts'
 
 /** A payment as the API returns it. */
 export type Payment = Schemas['Payment']
+/** The figures of payments, and the configured providers. */
+export type PaymentStats = Schemas['PaymentStats']
 /** The figures of a clinic's payments through a provider. */
 export type ProviderFigures = Schemas['ProviderFigures']
 
@@ -44,12 +46,19 @@ export const paymentList: ListOptions<typeof filters> = {
   sort: { column: 'created_at', direction: 'desc' },
 }
 
-/** Loads a page of the payments of a clinic. */
+/** True for a superadmin on the pages of the platform, which show the payments of all clinics. */
+export function useIsOfAllClinics(): boolean {
+  const { role, tenant_id } = usePersonHere()
+  return useClinicId() === tenant_id && role === 'superadmin'
+}
+
+/** Loads a page of the payments of a clinic, or of all clinics on the pages of the platform. */
 export function usePayments(view: ListView<typeof filters>) {
   const clinicId = useClinicId()
+  const isOfAll = useIsOfAllClinics()
   const { search, provider, status } = view.filters
   const query = {
-    tenant_id: clinicId,
+    ...(!isOfAll && { tenant_id: clinicId }),
     ...spanQuery(view.filters, useNow()),
     ...(provider && { provider }),
     ...(status && { status }),
@@ -63,12 +72,13 @@ export function usePayments(view: ListView<typeof filters>) {
   )
 }
 
-/** Loads the figures by provider: of every clinic for superadmins, otherwise of the own clinic. */
+/** Loads the figures by provider, of the same clinics as the list. */
 export function usePaymentStats(view: ListView<typeof filters>) {
-  const { tenant_id } = usePersonHere()
-  const query = spanQuery(view.filters, useNow())
+  const clinicId = useClinicId()
+  const isOfAll = useIsOfAllClinics()
+  const query = { ...(!isOfAll && { tenant_id: clinicId }), ...spanQuery(view.filters, useNow()) }
   return useQuery({
-    queryKey: ['payment-stats', tenant_id, query],
+    queryKey: ['payment-stats', clinicId, query],
     queryFn: () => take(api.GET('/api/admin/payments/stats', { params: { query } })),
     placeholderData: (previous) => previous,
   })

@@ -10,7 +10,9 @@ import { formatNumber } from '../../words/numbers.ts'
 import {
   type PAYMENT_STATUSES,
   type PaymentParameters,
+  type PaymentStats,
   type ProviderFigures,
+  useIsOfAllClinics,
   usePaymentStats,
 } from './data.ts'
 import { paymentsTexts, providerNames } from './payments.texts.ts'
@@ -36,10 +38,10 @@ const statusColumns: readonly StatusColumn[] = [
   { label: texts.refunded, statuses: ['partially_refunded', 'refunded'] },
 ]
 
-/** The table of figures. A superadmin sees every clinic. */
+/** The configured providers, and the table of figures: of every clinic on the pages of the platform. */
 export function Figures({ list }: { list: ListState<PaymentParameters> }) {
   const query = usePaymentStats(list)
-  const isWide = usePersonHere().role === 'superadmin'
+  const isWide = useIsOfAllClinics()
   const [isWhole, setWhole] = useState(false)
   const span = spanOf(list.filters)
   return (
@@ -48,8 +50,9 @@ export function Figures({ list }: { list: ListState<PaymentParameters> }) {
         <h2 id="figures">{isWide ? texts.allTitle : texts.title}</h2>
       </header>
       <QueryState query={query}>
-        {({ items, max_per_tenant }) => (
+        {({ items, max_per_tenant, providers }) => (
           <>
+            <p className="card-body">{providersSentence(providers)}</p>
             <p className="card-body small muted">
               {texts.lead(span ? texts.chosen : texts.lastDays, max_per_tenant)}
             </p>
@@ -74,6 +77,15 @@ export function Figures({ list }: { list: ListState<PaymentParameters> }) {
       </QueryState>
     </section>
   )
+}
+
+/** Says which payment providers are configured. */
+function providersSentence(providers: PaymentStats['providers']): string {
+  const namesOf = (isConfigured: boolean) =>
+    providers
+      .filter(({ is_configured }) => is_configured === isConfigured)
+      .map(({ provider }) => providerNames[provider] ?? provider)
+  return texts.providers(namesOf(true), namesOf(false))
 }
 
 interface FigureTableProps {

@@ -7,7 +7,7 @@ import { useListPage } from '../../parts/list/list-table.tsx'
 import { choiceParameter } from '../../parts/list/parameters.ts'
 import { useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
-import { PROVIDERS } from './data.ts'
+import { PROVIDERS, useIsOfAllClinics } from './data.ts'
 import { reasonNames } from './notifications.texts.ts'
 import { spanFilters, spanQuery } from './span.ts'
 
@@ -50,8 +50,9 @@ export const notificationList: ListOptions<typeof filters> = {
 export function useNotifications(view: ListView<typeof filters>) {
   const clinicId = useClinicId()
   const { role } = usePersonHere()
+  const isOfAll = useIsOfAllClinics()
   const { provider, state, reason, of } = view.filters
-  const isWide = role === 'superadmin' && of === 'all'
+  const isWide = isOfAll || (role === 'superadmin' && of === 'all')
   const query = {
     ...(!isWide && { tenant_id: clinicId }),
     ...spanQuery(view.filters, useNow()),

@@ -3,6 +3,7 @@ import { formatCount } from '../../words/numbers.ts'
 /** Texts of the page "Payment notifications". */
 export const notificationsTexts = {
   title: 'Payment notifications',
+  allTitle: 'Payment notifications of all clinics and of none',
   payments: 'Payments',
   provider: 'Provider',
   anyProvider: 'Any provider',

@@ -13,7 +13,7 @@ import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatTotal } from '../../words/numbers.ts'
 import { statusWord } from '../../words/statuses.ts'
-import { PROVIDERS } from './data.ts'
+import { PROVIDERS, useIsOfAllClinics } from './data.ts'
 import {
   NOTIFICATION_STATES,
   type NotificationParameters,
@@ -65,11 +65,13 @@ export function Page() {
   const list = useListState(notificationList)
   const query = useNotifications(list)
   const person = usePersonHere()
+  const isOfAll = useIsOfAllClinics()
+  const title = isOfAll ? texts.allTitle : texts.title
   const payments = addressOf({ path: '/payments' }, person, useClinicId())
   return (
     <>
       <PageHead
-        title={texts.title}
+        title={title}
         count={query.data && formatTotal(query.data)}
         actions={
           <>
@@ -80,11 +82,11 @@ export function Page() {
           </>
         }
       />
-      <Filters list={list} isWide={person.role === 'superadmin'} />
+      <Filters list={list} isWide={person.role === 'superadmin' && !isOfAll} />
       <SpanFilter list={list} />
       <RecordList
         className="payments"
-        caption={texts.title}
+        caption={title}
         columns={columns}
         list={list}
         query={query}
@@ -106,7 +108,7 @@ export function Page() {
 
 interface FiltersProps {
   readonly list: ListState<NotificationParameters>
-  /** True if the reader may see the notifications of every clinic. */
+  /** True if the reader may choose between the notifications of one clinic and of every clinic. */
   readonly isWide: boolean
 }
 

@@ -8,7 +8,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatMoney } from '../../words/money.ts'
-import { usePayment } from './data.ts'
+import { useIsOfAllClinics, usePayment } from './data.ts'
 import { reasonWord } from './notifications.texts.ts'
 import { providerNames, paymentsTexts as texts } from './payments.texts.ts'
 
@@ -21,10 +21,11 @@ interface PaymentPanelProps {
 /** The panel of one payment, with the notifications about it. */
 export function PaymentPanel({ id, returnFocusTo, onClose }: PaymentPanelProps) {
   const clinicId = useClinicId()
+  const isOfAll = useIsOfAllClinics()
   const query = usePayment(id)
   const isUnknown =
     (query.error instanceof ApiError && query.error.status === 404) ||
-    (query.data !== undefined && query.data.tenant_id !== clinicId)
+    (query.data !== undefined && !isOfAll && query.data.tenant_id !== clinicId)
   const title = isUnknown ? texts.notFoundTitle : (query.data?.provider_payment_id ?? texts.payment)
   return (
     <Panel title={title} onClose={onClose} returnFocusTo={returnFocusTo}>

@@ -3,6 +3,7 @@ import { formatCount, formatNumber } from '../../words/numbers.ts'
 /** Texts of the page "Payments". */
 export const paymentsTexts = {
   title: 'Payments',
+  allTitle: 'Payments of all clinics',
   chart: 'Payments over time',
   notifications: 'Notifications',
   filters: 'Filters of payments',
@@ -33,6 +34,15 @@ export const paymentsTexts = {
     allTitle: 'Payments by clinic and provider',
     lead: (period: string, max: number) =>
       `${period}, without payments in test mode, which the list below includes. Counts at most the latest ${formatNumber(max)} payments of a clinic.`,
+    providers: (configured: readonly string[], others: readonly string[]) =>
+      [
+        configured.length > 0
+          ? `Configured payment providers: ${configured.join(', ')}.`
+          : 'No payment provider is configured.',
+        ...(configured.length > 0 && others.length > 0
+          ? [`Not configured: ${others.join(', ')}.`]
+          : []),
+      ].join(' '),
     lastDays: 'The last 30 days',
     chosen: 'The chosen time',
     total: 'Payments',

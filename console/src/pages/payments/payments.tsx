@@ -10,7 +10,7 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { SearchField } from '../../parts/search-field.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { addressOf, useClinicId } from '../../shell/clinic.ts'
+import { addressOf, type ClinicName, useClinicId, useClinics } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatMoney } from '../../words/money.ts'
 import { formatTotal } from '../../words/numbers.ts'
@@ -21,6 +21,7 @@ import {
   type PaymentParameters,
   PROVIDERS,
   paymentList,
+  useIsOfAllClinics,
   usePayments,
 } from './data.ts'
 import { Figures } from './figures.tsx'
@@ -29,7 +30,7 @@ import { providerNames, paymentsTexts as texts } from './payments.texts.ts'
 import { SpanFilter } from './span-filter.tsx'
 import './payments.css'
 
-const columns: readonly Column<Payment>[] = [
+const columnsOfClinic: readonly Column<Payment>[] = [
   {
     id: 'payment',
     label: texts.payment,
@@ -56,16 +57,32 @@ const columns: readonly Column<Payment>[] = [
   },
 ]
 
-/** The payments of a clinic, with figures by provider, and the panel of the open payment. */
+/** Returns the columns. Only the list of all clinics has a column of clinics. */
+function columnsFor(isOfAll: boolean, clinics: readonly ClinicName[]): readonly Column<Payment>[] {
+  if (!isOfAll) return columnsOfClinic
+  const clinic: Column<Payment> = {
+    id: 'clinic',
+    label: texts.clinic,
+    render: ({ tenant_id }) => (
+      <bdi>{clinics.find(({ id }) => id === tenant_id)?.name ?? tenant_id}</bdi>
+    ),
+  }
+  return columnsOfClinic.toSpliced(1, 0, clinic)
+}
+
+/** The payments of a clinic, or of all clinics on the page of the platform, with figures by provider, and the panel of the open payment. */
 export function Page() {
   const list = useListState(paymentList)
   const query = usePayments(list)
+  const isOfAll = useIsOfAllClinics()
+  const clinics = useClinics()
+  const title = isOfAll ? texts.allTitle : texts.title
   const person = usePersonHere()
   const inbox = addressOf({ path: '/payments/notifications' }, person, useClinicId())
   return (
     <>
       <PageHead
-        title={texts.title}
+        title={title}
         count={query.data && formatTotal(query.data)}
         actions={
           <Link to={inbox} className="button">
@@ -74,17 +91,20 @@ export function Page() {
         }
       />
       <Figures list={list} />
-      <StatsOnDemand
-        title={texts.chart}
-        kind="bars"
-        series={['payments_succeeded', 'payments_failed', 'payments_refunded']}
-      />
+      {/* The chart has the figures of one clinic. */}
+      {!isOfAll && (
+        <StatsOnDemand
+          title={texts.chart}
+          kind="bars"
+          series={['payments_succeeded', 'payments_failed', 'payments_refunded']}
+        />
+      )}
       <Filters list={list} />
       <SpanFilter list={list} />
       <RecordList
         className="payments"
-        caption={texts.title}
-        columns={columns}
+        caption={title}
+        columns={columnsFor(isOfAll, clinics)}
         list={list}
         query={query}
         nameOf={({ provider_payment_id }) => provider_payment_id}

@@ -78,6 +78,13 @@ export function useHealingCommands() {
 export const isOpen = ({ status, occurrences, unknown }: Fix): boolean =>
   status === 'proposed' || status === 'failed' || occurrences > 0 || unknown !== null
 
+/** Returns the check whose findings were repaired last. */
+export const lastRepaired = (fixes: readonly Fix[]): Fix | undefined =>
+  fixes
+    .filter(({ applied_at, status }) => applied_at !== null && status === 'applied')
+    .toSorted((one, other) => Date.parse(other.applied_at ?? '') - Date.parse(one.applied_at ?? ''))
+    .at(0)
+
 const rank = (fix: Fix) => [isOpen(fix) ? 0 : 1, SEVERITIES.indexOf(fix.severity)] as const
 
 /** Sorts the checks: those with findings first, then by severity. */

@@ -15,14 +15,41 @@ export interface EvidenceLine {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns a line for each field that was measured or expected. A field that is missing on one side is empty there. */
-export function evidenceLines(measured: Fields, expected: Fields): readonly EvidenceLine[] {
+/** The values of a finding, and the names of the people whose ids are among the values. */
+export interface FindingFields {
+  readonly measured: Fields
+  readonly expected: Fields
+  readonly people: Readonly<Record<string, string>>
+}
+
+/** Returns a line for each field that was measured or expected. Names people instead of their ids. */
+export function evidenceLines({
+  measured,
+  expected,
+  people,
+}: FindingFields): readonly EvidenceLine[] {
   const names = new Set([...Object.keys(measured), ...Object.keys(expected)])
   return [...names].map((name) => ({
-    field: name.replaceAll('_', ' '),
-    measured: Object.hasOwn(measured, name) ? wordOf(measured[name]) : '',
-    expected: Object.hasOwn(expected, name) ? wordOf(expected[name]) : '',
+    field: fieldName(name),
+    measured: Object.hasOwn(measured, name)
+      ? (nameIn(people, name) ?? wordIn(name, measured[name]))
+      : words.notMeasured,
+    expected: Object.hasOwn(expected, name) ? wordIn(name, expected[name]) : words.anything,
   }))
+}
+
+const nameIn = (names: Readonly<Record<string, string>>, field: string) =>
+  Object.hasOwn(names, field) ? names[field] : undefined
+
+const fieldName = (name: string): string =>
+  nameIn(healingTexts.fields, name) ?? name.replaceAll('_', ' ')
+
+/** Returns a value in words. An id is shown without separators. */
+function wordIn(field: string, value: unknown): string {
+  const isId = field.endsWith('_id')
+  if (!isId) return wordOf(value)
+  if (value === null) return words.nobody
+  return typeof value === 'number' ? words.id(value) : wordOf(value)
 }
 
 function wordOf(value: unknown): string {

@@ -51,7 +51,7 @@ export function FixPanel({ fix, ...panel }: FixPanelProps) {
 }
 
 function Facts({ fix }: { fix: Fix }) {
-  const { status, severity, reason, unknown, applied_at, applied_by, result } = fix
+  const { status, severity, reason, unknown, applied_at, result } = fix
   return (
     <dl className="facts">
       <dt>{healingTexts.state}</dt>
@@ -86,7 +86,7 @@ function Facts({ fix }: { fix: Fix }) {
         <>
           <dt>{texts.repaired}</dt>
           <dd>
-            <Ago at={applied_at} />. {applied_by === null ? texts.bySelf : texts.byUser}.{' '}
+            <Ago at={applied_at} />. <bdi>{repairerOf(fix)}</bdi>.{' '}
             {result &&
               texts.result(result.repaired, result.already_gone, result.failed, result.remaining)}
           </dd>
@@ -94,6 +94,12 @@ function Facts({ fix }: { fix: Fix }) {
       )}
     </dl>
   )
+}
+
+/** Says who confirmed the last repair. A deleted person has no name. */
+function repairerOf({ applied_by, applied_by_name }: Fix): string {
+  if (applied_by === null) return texts.bySelf
+  return applied_by_name === null ? texts.bySomebody : texts.byUser(applied_by_name)
 }
 
 function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
@@ -110,7 +116,7 @@ function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
         <table key={`${finding.tenant_id} ${finding.subject}`} className="plain-table">
           <caption>
             <b>
-              <bdi>{finding.subject}</bdi>
+              <bdi>{subjectOf(finding)}</bdi>
             </b>
             , {texts.since} <Ago at={finding.since} />
             {finding.tenant_id !== null && (
@@ -127,7 +133,7 @@ function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
             </tr>
           </thead>
           <tbody>
-            {evidenceLines(finding.measured, finding.expected).map((line) => (
+            {evidenceLines(finding).map((line) => (
               <tr key={line.field}>
                 <th scope="row">{line.field}</th>
                 <td>
@@ -144,6 +150,9 @@ function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
     </section>
   )
 }
+
+const subjectOf = ({ subject, subject_name }: Fix['evidence'][number]): string =>
+  subject_name === null ? subject : texts.named(subject, subject_name)
 
 function Acts({ fix, onTakenOut }: { fix: Fix; onTakenOut: () => void }) {
   const { confirm, takeOut } = useHealingCommands()

@@ -16,6 +16,7 @@ import {
   type Fix,
   healingList,
   isOpen,
+  lastRepaired,
   SEVERITIES,
   sortFixes,
   useFixes,
@@ -101,6 +102,17 @@ function LastScan() {
   )
 }
 
+/** The latest repair, so that a list without findings does not seem to say that none were found. */
+function LastRepair({ fixes = [] }: { fixes: readonly Fix[] | undefined }) {
+  const fix = lastRepaired(fixes)
+  if (!fix) return null
+  return (
+    <>
+      {texts.lastRepair(fix.title)} <Ago at={fix.applied_at} />.
+    </>
+  )
+}
+
 function Checks() {
   const list = useListState(healingList)
   const query = useFixes()
@@ -118,7 +130,9 @@ function Checks() {
     openId,
     empty:
       severity === undefined ? (
-        <Empty title={texts.nothingTitle}>{texts.nothing}</Empty>
+        <Empty title={texts.nothingTitle}>
+          {texts.nothing} <LastRepair fixes={query.data} />
+        </Empty>
       ) : (
         <NothingFound onClear={list.clearFilters}>{texts.nothingFound}</NothingFound>
       ),

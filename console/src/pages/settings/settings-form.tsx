@@ -19,6 +19,7 @@ import { type Tenant, useSaveTenant, valuesOf, withoutFactorQuery } from './data
 import { FactorFields, factorField } from './factor-fields.tsx'
 import { type FactorQuestion, RequireFactor } from './require-factor.tsx'
 import { settingsTexts as texts } from './settings.texts.ts'
+import { type RetentionQuestion, ShortenRetention } from './shorten-retention.tsx'
 import {
   type ClinicValues,
   isChanged,
@@ -28,6 +29,7 @@ import {
   MIN_RETENTION_DAYS,
   newlyRequired,
   REGISTRATIONS,
+  shortensRetention,
 } from './values.ts'
 
 /** The form for the settings of one clinic. Reloading the settings does not replace the user's input. */
@@ -37,6 +39,7 @@ export function SettingsForm({ tenant }: { tenant: Tenant }) {
   const [discards, setDiscards] = useState(0)
   const [saves, setSaves] = useState(0)
   const { ask, question } = useFactorQuestion()
+  const retention = useRetentionQuestion()
   const save = useSaveTenant(useClinicId())
   const enrol = useEnrolment()
   const isDirty = isChanged(saved, values)
@@ -52,6 +55,7 @@ export function SettingsForm({ tenant }: { tenant: Tenant }) {
   async function submit(): Promise<void> {
     const required = newlyRequired(saved, values)
     if (required.length > 0 && !(await ask(required))) return
+    if (shortensRetention(saved, values) && !(await retention.ask(values))) return
     const after = await save(saved, values)
     guarded.current = false
     const show = () => {
@@ -99,6 +103,7 @@ export function SettingsForm({ tenant }: { tenant: Tenant }) {
         stay={texts.stay}
       />
       {question && <RequireFactor question={question} />}
+      {retention.question && <ShortenRetention question={retention.question} />}
     </div>
   )
 }
@@ -189,6 +194,18 @@ function useFactorQuestion() {
     )
     const answer = Promise.withResolvers<boolean>()
     setQuestion({ counts, concernsReader: roles.includes(own), answer: answer.resolve })
+    return answer.promise.finally(() => setQuestion(undefined))
+  }
+  return { ask, question }
+}
+
+/** Asks whether entries of the audit log may be removed earlier. */
+function useRetentionQuestion() {
+  const [question, setQuestion] = useState<RetentionQuestion>()
+  const ask = async ({ audit_retention_days: days }: ClinicValues): Promise<boolean> => {
+    if (days === null) return true
+    const answer = Promise.withResolvers<boolean>()
+    setQuestion({ days, answer: answer.resolve })
     return answer.promise.finally(() => setQuestion(undefined))
   }
   return { ask, question }

@@ -51,6 +51,9 @@ export const settingsTexts = {
   retentionMissing: 'Enter a number of days, or leave the field empty.',
   retentionHint:
     'From 90 to 36,500. Empty keeps every entry. Removed entries stay in archives of the operator.',
+  shortenTitle: 'Shorten the audit log',
+  shorten: (days: number) =>
+    `From the next night on, entries older than ${formatCount(days, 'day', 'days')} are archived and removed from the audit log each night, which cannot be undone.`,
   kept: (days: number | null) =>
     days === null
       ? 'Every entry is kept'

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { isChanged, mergeSettings, newlyRequired, otherSettings, readSettings } from './values.ts'
+import {
+  isChanged,
+  mergeSettings,
+  newlyRequired,
+  otherSettings,
+  readSettings,
+  shortensRetention,
+} from './values.ts'
 
 const DEFAULTS = readSettings({})
 
@@ -43,3 +50,17 @@ test('the settings page lists the changed settings of a form and the roles that 
   expect(isChanged(saved, values)).toBe(true)
   expect(newlyRequired(saved, values)).toEqual(['doctor'])
 })
+
+test.each([
+  [null, 400, true],
+  [400, 90, true],
+  [400, 400, false],
+  [90, 400, false],
+  [90, null, false],
+])(
+  'the settings page warns of a shorter retention: from %j to %j days: %j',
+  (before, after, isShorter) => {
+    const of = (audit_retention_days: number | null) => ({ ...DEFAULTS, audit_retention_days })
+    expect(shortensRetention(of(before), of(after))).toBe(isShorter)
+  },
+)

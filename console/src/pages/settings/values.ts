@@ -88,5 +88,10 @@ export function mergeSettings(
 export const newlyRequired = (saved: KnownSettings, values: KnownSettings): readonly Role[] =>
   values.require_totp.filter((role) => !saved.require_totp.includes(role))
 
+/** True when the changes remove entries of the audit log earlier than before. */
+export const shortensRetention = (saved: KnownSettings, values: KnownSettings): boolean =>
+  values.audit_retention_days !== null &&
+  values.audit_retention_days < (saved.audit_retention_days ?? Number.POSITIVE_INFINITY)
+
 const isWithin = (value: unknown, min: number, max: number): value is number =>
   typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max

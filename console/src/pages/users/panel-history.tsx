@@ -4,7 +4,7 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { useActionMeanings } from '../audit/action-meanings.ts'
-import { type AuditEntry, whoOf } from '../audit/entry-words.ts'
+import { type AuditEntry, meaningOfEntry, whoOf } from '../audit/entry-words.ts'
 import { type User, useUserHistory } from './data.ts'
 import { panelTexts } from './panel.texts.ts'
 
@@ -21,7 +21,11 @@ export function HistoryTab({ user }: { user: User }) {
           {items.length === 0 && <p className="muted">{texts.none}</p>}
           <ol className="panel-list">
             {items.map((entry) => (
-              <HistoryItem key={entry.id} entry={entry} meaning={meaningOf(entry.action)} />
+              <HistoryItem
+                key={entry.id}
+                entry={entry}
+                meaning={meaningOfEntry(entry, meaningOf)}
+              />
             ))}
           </ol>
           <AuditLink id={user.id} />

@@ -1,6 +1,7 @@
 /** Follows long jobs of the service. */
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useEffect, useEffectEvent } from 'react'
+import { noteRestore } from '../../api/availability.ts'
 import { api, type Schemas, take } from '../../api/client.ts'
 import { ApiError } from '../../api/problem.ts'
 
@@ -52,8 +53,13 @@ async function loadJob(job_id: string, known: KnownJob | undefined): Promise<Kno
   const header = known?.etag ? { 'If-None-Match': known.etag } : {}
   const params = { path: { job_id }, header }
   const { data, response } = await api.GET('/api/admin/jobs/{job_id}', { params })
-  if (response.status === 304 && known) return known
-  return { job: data as ServiceJob, etag: response.headers.get('etag') }
+  if (response.status === 304 && known) {
+    noteIfRestore(known.job)
+    return known
+  }
+  const job = data as ServiceJob
+  noteIfRestore(job)
+  return { job, etag: response.headers.get('etag') }
 }
 
 /**
@@ -64,13 +70,20 @@ async function loadJob(job_id: string, known: KnownJob | undefined): Promise<Kno
 export function useLatestJob(kind: ServiceJob['kind'], tenant_id?: number) {
   return useQuery({
     queryKey: ['jobs', 'latest', kind, tenant_id],
-    queryFn: () => {
+    queryFn: async () => {
       const query = { kind, limit: 1, ...(tenant_id !== undefined && { tenant_id }) }
-      return take(api.GET('/api/admin/jobs', { params: { query } }))
+      const page = await take(api.GET('/api/admin/jobs', { params: { query } }))
+      page.items.forEach(noteIfRestore)
+      return page
     },
     select: ({ items }) => items[0],
     refetchInterval: LOOK_MS,
   })
+}
+
+/** Records a running restore, whose end signs people out. */
+function noteIfRestore(job: ServiceJob): void {
+  if (job.kind === 'restore' && !isOver(job)) noteRestore()
 }
 
 /** Cancels a job. */

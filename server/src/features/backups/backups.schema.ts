@@ -32,6 +32,24 @@ export const Backup = Type.Object(
     drill_seconds: Nullable(
       Type.Number({ description: 'Duration of the last test restore in seconds.' }),
     ),
+    tested_at: Nullable(Timestamp, {
+      description:
+        'When the last test restore ended, by its journal entry. Null if there was none, or if the entry was archived.',
+    }),
+    tested_by: Nullable(Id, {
+      description:
+        'The user who requested the last test restore. Null for the schedule and the command line.',
+    }),
+    tested_by_name: Nullable(
+      Type.String({
+        description: 'The name of that user, or the email address if the user was deleted.',
+        examples: ['Anna Admin'],
+      }),
+    ),
+    tested_records: Nullable(Count, {
+      description: 'The number of records that the last test restore restored. Null if unknown.',
+      examples: [21_480],
+    }),
     locked_until: Nullable(Timestamp, {
       description:
         'The end of the lock in the backup store. The backup cannot be deleted before. Null without a lock.',
@@ -49,7 +67,29 @@ export const Backup = Type.Object(
 )
 export type Backup = Static<typeof Backup>
 
-export const Backups = Type.Object({ items: Type.Array(Backup), total: Count }, { $id: 'Backups' })
+const FullBackupProof = Type.Object(
+  {
+    created_at: Timestamp,
+    verified_at: Timestamp,
+    drill_seconds: Nullable(
+      Type.Number({ description: 'Duration of its last test restore in seconds.' }),
+    ),
+    tested_at: Nullable(Timestamp, { description: 'When its last test restore ended.' }),
+  },
+  {
+    description:
+      'The newest full backup that contains the tenant of the caller and that a test restore has proven, otherwise the newest verified one. Null if there is none, and for superadmins, whose list contains the full backups.',
+  },
+)
+
+export const Backups = Type.Object(
+  {
+    items: Type.Array(Backup),
+    total: Count,
+    full_backup: Type.Union([FullBackupProof, Type.Null()]),
+  },
+  { $id: 'Backups' },
+)
 
 const Difference = Type.Object({ added: Count, changed: Count, removed: Count })
 
@@ -68,7 +108,8 @@ const RestoreOutcome = Type.Object(
           fields: Type.Array(Type.String({ examples: ['is_active'] })),
           name: Type.Optional(
             Nullable(Type.String({ examples: ['Dalia Levi'] }), {
-              description: 'The name of the record. Only in a preview.',
+              description:
+                'The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.',
             }),
           ),
         }),

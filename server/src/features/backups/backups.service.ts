@@ -16,7 +16,9 @@ import { backupFiles, unlessAway } from './download/files.ts'
 import { downloadTickets, type IdentifySession } from './download/tickets.ts'
 import type { Drills } from './drill/drills.ts'
 import type { BackupType } from './file/format.ts'
+import { addCaseNames } from './restore-in-place/case-names.store.ts'
 import { queueRestore, requireCompleted } from './restore-in-place/order.ts'
+import { newestProofOf } from './schedule/schedule.store.ts'
 import type { Store } from './stores/store.ts'
 import type { BackupReadLocks } from './work/reading.ts'
 
@@ -99,10 +101,22 @@ export function backupsService(deps: BackupsDeps) {
       return queued
     },
 
-    list: (caller: Admin) => forCaller(db, caller, store.listBackups, 'read'),
+    /** Returns the caller's backups, and what a full backup proves for the tenant of the caller. */
+    async list(caller: Admin) {
+      const listed = await forCaller(db, caller, store.listBackups, 'read')
+      const full_backup =
+        caller.role === 'superadmin'
+          ? null
+          : await db.acrossTenants((tx) => newestProofOf(tx, caller.tenant_id), 'read')
+      return { ...listed, full_backup }
+    },
 
     async job(caller: Admin, id: string): Promise<BackupJob> {
-      return orNotFound(await known(caller, id, store.findJob), 'job')
+      const find = async (tx: TenantTx) => {
+        const job = await store.findJob(tx, id)
+        return job?.result ? { ...job, result: await addCaseNames(tx, job.result) } : job
+      }
+      return orNotFound(await known(caller, id, find), 'job')
     },
 
     /** @throws Problem 404 for an unknown or incomplete backup or another type, 503 without its file or store */

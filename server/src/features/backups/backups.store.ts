@@ -3,6 +3,7 @@ import { type SelectQueryBuilder, sql } from 'kysely'
 import { Problem } from '../../lib/problems.ts'
 import { type Database, LOCKS, ofScope, type TenantTx } from '../../platform/db/index.ts'
 import type { BackupJobKind, BackupJobsTable, BackupReason, BackupsTable } from './backups.table.ts'
+import { LAST_TEST } from './drill/last-test.store.ts'
 import type { BackupType } from './file/format.ts'
 
 const BACKUP = [
@@ -80,7 +81,7 @@ function inCallerScope<T extends 'backups' | 'backup_jobs', O>(
 
 export async function listBackups(tx: TenantTx) {
   const rows = await inCallerScope(tx, tx.db.selectFrom('backups'))
-    .select([...BACKUP, ERROR])
+    .select([...BACKUP, ERROR, ...LAST_TEST])
     .select((eb) => eb.fn.countAll<number>().over().as('total'))
     .orderBy('created_at', 'desc')
     .orderBy('id')
@@ -94,7 +95,7 @@ export async function listBackups(tx: TenantTx) {
 
 export function findBackup(tx: TenantTx, id: string) {
   return inCallerScope(tx, tx.db.selectFrom('backups').where('id', '=', id))
-    .select([...BACKUP, ERROR])
+    .select([...BACKUP, ERROR, ...LAST_TEST])
     .executeTakeFirst()
 }
 

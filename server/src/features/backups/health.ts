@@ -40,7 +40,12 @@ export interface BackupHealth {
   readonly upkeep: Upkeep
 }
 
-const NONE: VerifiedBackup = { created_at: null, verified_at: null, drill_seconds: null }
+const NONE: VerifiedBackup = {
+  created_at: null,
+  verified_at: null,
+  drill_seconds: null,
+  tested_at: null,
+}
 
 const RUNBOOK = 'backups.md'
 

@@ -28,6 +28,10 @@ export const backupsAttention = (freshness: BackupHealth['freshness']): Overview
             examples: [41.2],
           }),
         ),
+        tested_at: Nullable(Timestamp, {
+          description:
+            'When the last test restore ended. Null if there was none, or if it is too old.',
+        }),
         is_scheduled: Type.Boolean({
           description: 'Whether backups are scheduled.',
           examples: [true],

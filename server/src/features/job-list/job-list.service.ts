@@ -19,6 +19,8 @@ export interface JobsService {
 }
 
 export function jobsService(db: Scopes, sources: readonly JobSource[]): JobsService {
+  const sourceOf = ({ kind }: LongJobRow) => sources.find(({ kinds }) => kinds.includes(kind))
+
   return {
     async list(caller, query, from) {
       requireOwnTenant(caller, query.tenant_id)
@@ -34,7 +36,12 @@ export function jobsService(db: Scopes, sources: readonly JobSource[]): JobsServ
       forCaller(
         db,
         caller,
-        async (tx) => jobOf(orNotFound(await store.findLongJob(tx, id, sources), 'job')),
+        async (tx) => {
+          const job = orNotFound(await store.findLongJob(tx, id, sources), 'job')
+          const { addNames } = sourceOf(job) ?? {}
+          const result = job.result && addNames ? await addNames(tx, job.result) : job.result
+          return jobOf({ ...job, result })
+        },
         'read',
       ),
 
@@ -44,7 +51,7 @@ export function jobsService(db: Scopes, sources: readonly JobSource[]): JobsServ
         requireSession(tx, actor)
         return orNotFound(await store.findLongJob(tx, id, sources), 'job')
       })
-      const source = sources.find(({ kinds }) => kinds.includes(job.kind))
+      const source = sourceOf(job)
       // Superadmins have no session in the tenant of the job, so the cancellation itself does not check it again.
       const isCancelled = job.can_cancel && (await source?.cancel?.(job, ordererOf(actor)))
       if (!isCancelled) throw new Problem('job_not_cancellable')

@@ -167,6 +167,16 @@ export const PaymentStats = Type.Object(
       description:
         'The figures of a tenant cover at most this many of its latest payments in the period.',
     }),
+    providers: Type.Array(
+      Type.Object({
+        provider: OneOf(PROVIDERS),
+        is_configured: Type.Boolean({
+          description: 'Whether the service can verify the notifications of this provider.',
+          examples: [true],
+        }),
+      }),
+      { description: 'All providers, with those that are configured in this installation.' },
+    ),
     items: Type.Array(ProviderFigures, {
       description:
         'The payments of each tenant through each provider, without payments in test mode. Tenants with failed payments come first. At most 1,000.',

@@ -24,8 +24,16 @@ export const FixFinding = Type.Object(
   {
     tenant_id: Nullable(Id, { description: 'Null for a finding of the whole platform.' }),
     subject: Type.String({ examples: ['department 12'] }),
+    subject_name: Nullable(Type.String(), {
+      description: 'The current name of the department. Null for other subjects.',
+      examples: ['Surgery'],
+    }),
     measured: Measure,
     expected: Measure,
+    people: Type.Record(Type.String(), Type.String(), {
+      description: 'The current names of the users whose ids are in `measured`, by field.',
+      examples: [{ head_doctor_id: 'Nora Nurse' }],
+    }),
     since: Timestamp,
   },
   { $id: 'FixFinding' },
@@ -67,6 +75,10 @@ export const FixView = Type.Object(
     applied_at: Nullable(Timestamp),
     applied_by: Nullable(Id, {
       description: 'The user who confirmed the repair. Null if it was applied automatically.',
+    }),
+    applied_by_name: Nullable(Type.String(), {
+      description: 'The current name of that user. Null once the user is deleted.',
+      examples: ['Anna Admin'],
     }),
     result: Type.Union([Result, Type.Null()]),
   },

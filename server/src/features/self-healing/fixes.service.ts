@@ -11,6 +11,7 @@ import { type Shown, showFindings } from './detect/findings.store.ts'
 import type { FixPage, FixStats, FixView, Seeded } from './fixes.schema.ts'
 import type { FixRow } from './fixes.store.ts'
 import * as store from './fixes.store.ts'
+import { findHealingNames } from './names.store.ts'
 import { FIX_STATUSES, SEVERITIES } from './self-healing.table.ts'
 import { forOperators, forTenant } from './views.ts'
 
@@ -46,12 +47,19 @@ export function fixesService(deps: FixesDeps): Fixes {
   /** Returns the fixes. Findings are read in the caller's scope, so that those of other tenants stay hidden. */
   async function views(caller: Admin): Promise<FixView[]> {
     const rows = await db.acrossTenants((tx) => store.listFixes(tx, keys), 'read')
-    const shown = Map.groupBy(
-      await forCaller(db, caller, (tx) => showFindings(tx, SHOWN), 'read'),
-      ({ fix_id }) => fix_id,
+    const confirmers = rows.flatMap(({ applied_by }) => applied_by ?? [])
+    const { findings, names } = await forCaller(
+      db,
+      caller,
+      async (tx) => {
+        const findings = await showFindings(tx, SHOWN)
+        return { findings, names: await findHealingNames(tx, findings, confirmers) }
+      },
+      'read',
     )
+    const shown = Map.groupBy(findings, ({ fix_id }) => fix_id)
     const view = caller.role === 'superadmin' ? forOperators : forTenant
-    return rows.map((row) => view(row, known(row.key), shown.get(row.id) ?? NONE))
+    return rows.map((row) => view(row, known(row.key), shown.get(row.id) ?? NONE, names))
   }
 
   const known = (key: string) => fixes.get(key) as Known

@@ -1,5 +1,6 @@
 /** The type of a source of long jobs, which a feature passes to the composition root (ADR 0040). */
 import type { RawBuilder } from 'kysely'
+import type { TenantTx } from '../db/index.ts'
 import type { Actor } from '../journal/index.ts'
 
 export const JOB_STATUSES = ['queued', 'running', 'completed', 'failed', 'cancelled'] as const
@@ -50,4 +51,6 @@ export interface JobSource {
    * Cancels a job and journals it, in its own transaction. Returns false if it is too late. Undefined: never possible.
    */
   cancel?(job: LongJobRow, actor: Actor): Promise<boolean>
+  /** Adds the current names of records to the result of one job. Undefined: results contain no ids of records. */
+  addNames?(tx: TenantTx, result: object): Promise<object>
 }

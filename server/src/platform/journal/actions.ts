@@ -269,8 +269,8 @@ export const ACTIONS = {
     }),
   },
   'backup.verified': {
-    meaning: 'The file of a backup was verified',
-    example: backup({ type: 'full', drill_seconds: 42 }),
+    meaning: 'A backup was verified: its file was read, or a test restored it',
+    example: backup({ type: 'full', drill_seconds: 42, records: 182_044 }),
   },
   'backup.rewritten': {
     meaning: 'A backup was rewritten without purged tenants',

@@ -21,7 +21,7 @@ import { OtherReleaseError } from '../restore-into-empty/restore.ts'
 import { NotStoredError, type Store } from '../stores/store.ts'
 import type { BackupReadLocks } from '../work/reading.ts'
 import { type DrilledFile, newestFull, saveDrill, saveVerified } from './drill.store.ts'
-import { type DrillDeps, drill } from './drill.ts'
+import { type DrillDeps, type Drilled, drill } from './drill.ts'
 import { clearThrownAway, NotTriedError } from './temporary-server.ts'
 
 /** The scheduled job that runs a test restore. A failed job is retried once. The job's expiry limits its duration. */
@@ -103,10 +103,11 @@ export async function drillNamed(
   order.onStarted?.(job.id)
   try {
     // Once the job has ended, the backup can be deleted.
-    const seconds = await drillFile(deps, file, job, order).finally(() => lock.disposeAsync())
+    const drilled = drillFile(deps, file, job, order)
+    const { seconds, records } = await drilled.finally(() => lock.disposeAsync())
     const isRecorded = await job.end(undefined, async (tx) => {
       const scope = await saveDrill(tx, file, seconds)
-      const changes = { drill_seconds: seconds }
+      const changes = { drill_seconds: seconds, records }
       if (scope) await appendBackupEvent(tx, actor, 'backup.verified', { id, ...scope }, changes)
     })
     if (!isRecorded) throw new CancelledJobError()
@@ -134,13 +135,13 @@ async function requireNoneRunning(tx: TenantTx): Promise<void> {
 const FAULTY = 'The test restore of this backup failed.'
 const NOT_TRIED = 'The test restore could not be completed. See the log of the service.'
 
-/** Restores the file into a temporary server, reports the progress, and returns the duration in seconds. */
+/** Restores the file into a temporary server, reports the progress, and returns the duration and the number of records. */
 async function drillFile(
   deps: NamedDrillDeps,
   { id, rewritten_at }: DrilledFile,
   job: TrackedJob,
   { onProgress, signal = job.signal }: DrillOrder,
-): Promise<number> {
+): Promise<Drilled> {
   const { store } = deps
   const ending = AbortSignal.any([job.signal, signal])
   const name = fileName(id, rewritten_at)
@@ -152,7 +153,7 @@ async function drillFile(
     onProgress?.(bytes / size)
   }
   const file = counted(store.read(name), report)
-  return (await drill(file, size, { ...deps, stores: [store], signal: ending })).seconds
+  return drill(file, size, { ...deps, stores: [store], signal: ending })
 }
 
 /** Matches the SQLSTATE classes for invalid data, violated constraints, and unknown tables or columns. */

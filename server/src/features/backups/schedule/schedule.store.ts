@@ -1,6 +1,7 @@
 /** The SQL for the schedule and retention: finds running, outdated and verified backups. */
 import { sql } from 'kysely'
 import type { TenantTx } from '../../../platform/db/index.ts'
+import { TESTED_AT } from '../drill/last-test.store.ts'
 import type { BackupType } from '../file/format.ts'
 import '../backups.table.ts'
 
@@ -99,16 +100,45 @@ export interface VerifiedBackup {
   verified_at: string | null
   /** The duration of the last test restore in seconds; null if there was none. */
   drill_seconds: number | null
+  /** When the last test restore ended; null if there was none, or if its journal entry was archived. */
+  tested_at: string | null
 }
 
-/** Returns the newest verified full backup; null if there is none. */
-export async function newestVerified(tx: TenantTx): Promise<VerifiedBackup | null> {
-  const row = await tx.db
+/** A full backup that proves something for one tenant. */
+interface FullBackupProof extends VerifiedBackup {
+  created_at: string
+  verified_at: string
+}
+
+const verifiedFull = (tx: TenantTx) =>
+  tx.db
     .selectFrom('backups')
-    .select(['created_at', 'verified_at', 'drill_seconds'])
+    .select(['created_at', 'verified_at', 'drill_seconds', TESTED_AT])
     .where('type', '=', 'full')
     .where('status', '=', 'completed')
     .where('verified_at', 'is not', null)
+    .$narrowType<{ verified_at: string }>()
+
+/** Returns the newest verified full backup; null if there is none. */
+export async function newestVerified(tx: TenantTx): Promise<VerifiedBackup | null> {
+  const row = await verifiedFull(tx).orderBy('created_at', 'desc').limit(1).executeTakeFirst()
+  return row ?? null
+}
+
+/**
+ * Returns the newest full backup that contains the tenant and that a test restored. If no test restored one, returns
+ * the newest verified one. Omits backups that were requested before the tenant was created, or that have a fault.
+ */
+export async function newestProofOf(
+  tx: TenantTx,
+  tenantId: number,
+): Promise<FullBackupProof | null> {
+  const row = await verifiedFull(tx)
+    .where('fault', 'is', null)
+    .where('created_at', '>=', (eb) =>
+      eb.selectFrom('tenants').select('created_at').where('tenants.id', '=', tenantId),
+    )
+    .orderBy(sql`drill_seconds is not null`, 'desc')
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst()

@@ -23,7 +23,7 @@ import { type Action, actorOf, append, journalEntry } from '../../../platform/jo
 import type { Logger } from '../../../platform/observe/log.ts'
 import { ofNamedTenant } from '../../tenants/index.ts'
 import { openOrNull, type Seals, type SentNotification } from '../inbox/sealed.ts'
-import type { Provider, UnusableReason } from '../payment-facts.ts'
+import { PROVIDERS, type Provider, type UnusableReason } from '../payment-facts.ts'
 import {
   type Discard,
   type Discarded,
@@ -59,12 +59,12 @@ export interface PaymentRecordsDeps {
   clock: Clock
   seals: Seals
   log: Logger
-  providers: { readonly [P in Provider]: { verify: VerifyNotification } }
+  providers: { readonly [P in Provider]: { isConfigured: boolean; verify: VerifyNotification } }
 }
 
 export interface PaymentRecords {
   listPayments(caller: Auditor, query: PaymentQuery, page: PageSpan): Promise<Page<Payment>>
-  /** Counts payments by tenant and provider. @throws Problem 403 for another tenant */
+  /** Counts payments by tenant and provider, and lists the configured providers. @throws Problem 403 for another tenant */
   stats(caller: Auditor, query: PaymentStatsQuery, span: Span): Promise<PaymentStats>
   payment(caller: Auditor, id: number): Promise<PaymentWithNotifications>
   listNotifications(
@@ -82,6 +82,10 @@ export interface PaymentRecords {
 
 export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords {
   const { db, seals } = deps
+  const configured = PROVIDERS.map((provider) => ({
+    provider,
+    is_configured: deps.providers[provider].isConfigured,
+  }))
   return {
     async listPayments(caller, query, { span, from }) {
       const asked = { list: paymentList, caller, query, from }
@@ -93,7 +97,13 @@ export function paymentRecordsService(deps: PaymentRecordsDeps): PaymentRecords 
     async stats(caller, { tenant_id }, span) {
       requireOwnTenant(caller, tenant_id)
       const scope = scopeOf(caller, tenant_id)
-      return inScope(db, scope, (tx) => readStats(tx, deps.clock, span), 'filtered list')
+      const figures = await inScope(
+        db,
+        scope,
+        (tx) => readStats(tx, deps.clock, span),
+        'filtered list',
+      )
+      return { ...figures, providers: configured }
     },
 
     payment: (caller, id) =>

@@ -16,7 +16,11 @@ const MAX_ITEMS = 1_000
 const FOREVER = '9999-12-31T23:59:59.999Z'
 
 /** Reads the figures in the scope of the transaction. */
-export async function readStats(tx: TenantTx, clock: Clock, span: Span): Promise<PaymentStats> {
+export async function readStats(
+  tx: TenantTx,
+  clock: Clock,
+  span: Span,
+): Promise<Omit<PaymentStats, 'providers'>> {
   const until = span.until ?? FOREVER
   const end = Math.min(clock.now(), Date.parse(until))
   const from = span.from ?? new Date(end - DEFAULT_PERIOD_MS).toISOString()
