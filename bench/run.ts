@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { auditCommands } from './scenarios/audit-commands.ts'
 import { auditLog, auditProofs } from './scenarios/audit-log.ts'
 import { backups } from './scenarios/backups.ts'
 import { baselines } from './scenarios/baselines.ts'
@@ -42,6 +43,7 @@ const SCENARIOS: Record<string, Scenario> = {
   entries,
   'audit-log': auditLog,
   'audit-proofs': auditProofs,
+  'audit-commands': auditCommands,
   stats,
   webhooks,
   payments,
