@@ -22,6 +22,7 @@ import { rotation } from './scenarios/rotation.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { secondLevel } from './scenarios/second-level.ts'
 import { selfHealing } from './scenarios/self-healing.ts'
+import { siem } from './scenarios/siem.ts'
 import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
@@ -44,6 +45,7 @@ const SCENARIOS: Record<string, Scenario> = {
   'audit-log': auditLog,
   'audit-proofs': auditProofs,
   'audit-commands': auditCommands,
+  siem,
   stats,
   webhooks,
   payments,
