@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { openEnvironment } from './environment.ts'
 import type { Line } from './measure/table.ts'
 import { tableOf } from './measure/table.ts'
+import { auditCommands } from './scenarios/audit-commands.ts'
 import { auditLog, auditProofs } from './scenarios/audit-log.ts'
 import { backups } from './scenarios/backups.ts'
 import { baselines } from './scenarios/baselines.ts'
@@ -21,6 +22,7 @@ import { rotation } from './scenarios/rotation.ts'
 import type { Scenario } from './scenarios/scenario.ts'
 import { secondLevel } from './scenarios/second-level.ts'
 import { selfHealing } from './scenarios/self-healing.ts'
+import { siem } from './scenarios/siem.ts'
 import { signIns } from './scenarios/sign-ins.ts'
 import { auditSizes, paymentSizes, userSizes } from './scenarios/sizes.ts'
 import { stalledProvider } from './scenarios/stalled-provider.ts'
@@ -42,6 +44,8 @@ const SCENARIOS: Record<string, Scenario> = {
   entries,
   'audit-log': auditLog,
   'audit-proofs': auditProofs,
+  'audit-commands': auditCommands,
+  siem,
   stats,
   webhooks,
   payments,

@@ -9,10 +9,10 @@ import type { Deployment } from '../environment.ts'
 import { peakMb } from '../measure/process.ts'
 import { percentile } from '../measure/statistics.ts'
 import { type Line, perSecond } from '../measure/table.ts'
-import { seed } from '../seed/seed.ts'
 import { emailOf, PASSWORD, subdomainOf } from '../seed/sizes.ts'
 import { MAIN, ownerOf, signIn, startService } from '../service.ts'
 import type { Scenario } from './scenario.ts'
+import { seedUnsealed } from './sealing.ts'
 
 const TENANTS = 20
 const ENTRIES = 1_000_000
@@ -25,18 +25,9 @@ export const auditLog: Scenario = async (environment, pace, say) => {
   const folder = environment.emptyFolder()
   const file = `${folder}.jsonl`
   const entriesPerTenant = (ENTRIES * pace.share) / TENANTS
-  // Seeds while nothing seals.
-  let service = await startService(folder, {}, 'api')
-  const database = new pg.Client(ownerOf(folder))
+  await seedUnsealed(folder, { tenants: TENANTS, usersPerTenant: 50, entriesPerTenant }, say)
+  const service = await startService(folder)
   try {
-    await database.connect()
-    const size = { tenants: TENANTS, usersPerTenant: 50, entriesPerTenant }
-    await seed(ownerOf(folder), size, (what) => say(`seeding the clinics: ${what}`))
-    // The seeded entries have no marks, like those of the older release.
-    await database.query('insert into journal_marks (since) values (now())')
-    await database.end()
-    await service.stop()
-    service = await startService(folder)
     const sealed = await sealingRate(folder, TENANTS * entriesPerTenant, say)
     const inserted = await insertRate(folder)
     return [

@@ -2,12 +2,10 @@
 import pg from 'pg'
 import { openCluster, requirePrograms } from '../cluster.ts'
 import { distanceTo } from '../measure/distance.ts'
-import { drive } from '../measure/load.ts'
 import { median } from '../measure/statistics.ts'
 import { perSecond } from '../measure/table.ts'
-import { PASSWORD, subdomainOf } from '../seed/sizes.ts'
-import { type Service, signIn, startService } from '../service.ts'
-import { makeClinics } from './clinics.ts'
+import { startService } from '../service.ts'
+import { addDepartments, signInAdmins } from './departments.ts'
 import type { Scenario } from './scenario.ts'
 
 /** The delay of one direction, in milliseconds. A commit waits for a round trip. */
@@ -27,14 +25,15 @@ export const distantStandby: Scenario = async (environment, pace, say) => {
     const url = await cluster.create('distant')
     const service = await startService(environment.emptyFolder(), { DATABASE_URL: url })
     try {
-      const callers = await signInAdmins(service)
+      const callers = await signInAdmins(service.url, CLINICS)
+      const write = (seconds: number) =>
+        addDepartments({ url: service.url, callers, connections: WRITERS, seconds })
       say('distant-standby: starting the standby')
       await cluster.addSynchronousStandby(distance.port)
       const before = await roundTrip(cluster.superuserOf('distant'))
-      await write(service, callers, 1)
+      await write(1)
       const rates: number[] = []
-      for (let round = 0; round < pace.rounds; round += 1)
-        rates.push(await write(service, callers, pace.seconds * 2))
+      for (let round = 0; round < pace.rounds; round += 1) rates.push(await write(pace.seconds * 2))
       const trip = (before + (await roundTrip(cluster.superuserOf('distant')))) / 2
       const rate = median(rates)
       const limit = WRITERS / (trip / 1000)
@@ -63,39 +62,6 @@ export const distantStandby: Scenario = async (environment, pace, say) => {
     await cluster.stop()
   }
 }
-
-/** Creates the clinics. Returns the headers of their administrators. */
-async function signInAdmins({ url }: Service): Promise<Record<string, string>[]> {
-  await makeClinics(url, CLINICS, [], '*')
-  const admins = Array.from({ length: CLINICS }, async (_, clinic) => {
-    const subdomain = subdomainOf(clinic)
-    const admin = await signIn(url, `admin@${subdomain}.example`, PASSWORD, subdomain)
-    return {
-      authorization: `Bearer ${admin.access_token}`,
-      'content-type': 'application/json',
-    }
-  })
-  return Promise.all(admins)
-}
-
-let made = 0
-
-/** Adds departments, one at a time for each writer. Returns how many per second. */
-const write = ({ url }: Service, callers: Record<string, string>[], seconds: number) =>
-  drive({
-    url,
-    connections: WRITERS,
-    seconds,
-    callers,
-    request: {
-      method: 'POST',
-      path: '/api/admin/departments',
-      setupRequest: (request) => {
-        made += 1
-        return { ...request, body: JSON.stringify({ name: `Ward ${made}` }) }
-      },
-    },
-  })
 
 /** Returns how many milliseconds one commit takes without any other load. */
 async function roundTrip(database: pg.ClientConfig): Promise<number> {
