@@ -2363,7 +2363,7 @@ export interface paths {
         };
         /**
          * List the figures of webhooks
-         * @description Returns the deliveries of the last 24 hours for each webhook of the caller's tenant, in the order of the webhooks.
+         * @description Returns the deliveries of the last 24 hours, without tests, for each webhook of the caller's tenant, in the order of the webhooks.
          *
          *     Callers: superadmin, admin.
          */
@@ -2385,7 +2385,7 @@ export interface paths {
         };
         /**
          * Get a webhook
-         * @description Returns a webhook with its latest failure and its deliveries of the last 24 hours. Secrets are never shown.
+         * @description Returns a webhook with the latest failure of undelivered messages and its deliveries of the last 24 hours, without tests. Secrets are never shown.
          *
          *     Callers: superadmin, admin.
          */

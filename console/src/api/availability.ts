@@ -7,7 +7,7 @@ const FORGET_AFTER_MS = 40_000
 /** For this long after a restore was seen, the sign-in page mentions it as a possible cause of an ended session. */
 const RESTORE_RECENT_MS = 10 * 60_000
 
-let isAway = false
+let away: 'silent' | 'restoring' | undefined
 let restoringAt: number | undefined
 let forgetting: ReturnType<typeof setTimeout> | undefined
 const listeners = new Set<() => void>()
@@ -15,8 +15,9 @@ const listeners = new Set<() => void>()
 /** Records the status of a response. */
 export function noteAnswer(status: number, retryAfter = 0, code?: string): void {
   if (code === 'restoring') noteRestore()
-  if (status === 502 || status === 503 || status === 504) setAway(retryAfter)
-  else if (isAway) clearAway()
+  if (status === 502 || status === 503 || status === 504)
+    setAway(retryAfter, code === 'restoring' ? 'restoring' : 'silent')
+  else if (away) clearAway()
 }
 
 /** Records that a restore is running. */
@@ -30,25 +31,30 @@ export const sawRestore = (now = Date.now()): boolean =>
 
 /** Records that no response arrived. */
 export function noteSilence(): void {
-  setAway(0)
+  setAway(0, 'silent')
 }
 
 /** Returns true while the service does not respond. */
 export function useServiceAway(): boolean {
-  return useSyncExternalStore(subscribe, () => isAway)
+  return useAway() !== undefined
 }
 
-function setAway(retryAfter: number): void {
+/** Returns why the service does not answer requests, or undefined while it does. */
+export function useAway(): typeof away {
+  return useSyncExternalStore(subscribe, () => away)
+}
+
+function setAway(retryAfter: number, why: NonNullable<typeof away>): void {
   clearTimeout(forgetting)
   forgetting = setTimeout(clearAway, FORGET_AFTER_MS + retryAfter * 1000)
-  if (isAway) return
-  isAway = true
+  if (away === why) return
+  away = why
   publish()
 }
 
 function clearAway(): void {
   clearTimeout(forgetting)
-  isAway = false
+  away = undefined
   publish()
 }
 

@@ -1,15 +1,18 @@
-/** A message that is shown while the service does not respond. The pages retry automatically. */
-import { useServiceAway } from '../api/availability.ts'
+/** A message that is shown while the service does not answer. The pages retry automatically. */
+import { useAway } from '../api/availability.ts'
 import './service-banner.css'
 
-const TEXT = 'Wardkeep does not respond right now. This page tries again automatically.'
+const TEXTS = {
+  silent: 'Wardkeep does not respond right now. This page tries again automatically.',
+  restoring: 'A backup is being restored. This page tries again automatically.',
+}
 
 /** Shows the message, and announces it once to screen readers. */
 export function ServiceBanner() {
-  const isAway = useServiceAway()
+  const away = useAway()
   return (
     <div role="status" className="service-banner">
-      {isAway && <p className="banner">{TEXT}</p>}
+      {away && <p className="banner">{TEXTS[away]}</p>}
     </div>
   )
 }

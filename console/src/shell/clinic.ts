@@ -40,6 +40,10 @@ export interface ClinicName {
   readonly created_at?: string | undefined
 }
 
+/** Returns the name of a clinic, or its id if the name is unknown. */
+export const clinicName = (clinics: readonly ClinicName[], wanted: number): string =>
+  clinics.find(({ id }) => id === wanted)?.name ?? String(wanted)
+
 /**
  * Returns the clinics that the user may know. Superadmins know all, and other users know their own and the public ones.
  */

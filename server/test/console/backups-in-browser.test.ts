@@ -51,7 +51,7 @@ const asRoot = (at: string) =>
 describe.skipIf(!CHROMIUM)('an administrator of backups', () => {
   it('backs up the clinic, and sees the progress also after a reload', async () => {
     const { page } = await openAs(scene, admin, { at: '/backups' })
-    await page.getByRole('heading', { name: 'No backups yet' }).waitFor()
+    await page.getByRole('heading', { name: 'No backups of this clinic alone yet' }).waitFor()
     await button(page, 'Back up now').click()
     await page.getByText('The backup is complete.').waitFor()
     expect(new URL(page.url()).searchParams.get('job')).toMatch(/^[0-9a-f-]{36}$/)

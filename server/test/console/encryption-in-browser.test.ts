@@ -92,10 +92,12 @@ describe.skipIf(!CHROMIUM)('a superadmin on the page of the encryption', () => {
       .getByText(/has brought old keys back/)
       .waitFor()
     await region(page, 'Old keys')
-      .getByText(/records? still on old keys/)
+      .getByText(/records? on old keys/)
       .waitFor()
     await page.getByRole('link', { name: 'Overview', exact: true }).click()
-    await region(page, 'Needs attention').getByText('Records use old keys again').waitFor()
+    const needs = region(page, 'Needs attention')
+    await needs.getByRole('link', { name: 'Open: Records use old keys again' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Encryption' }).waitFor()
   })
 
   it('sees the progress of a rotation that another person started, and what it waits for', async () => {

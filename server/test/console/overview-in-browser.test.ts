@@ -134,7 +134,7 @@ describe.skipIf(!CHROMIUM)('the overview page', () => {
       /^2 people are waiting for approval.*Oldest:/,
       /^A webhook is failing.*127\.0\.0\.1:9.*26 min ago/,
       /^A backup failed/,
-      /^1 fault needs a decision/,
+      /^1 fault waits for a superadmin/,
     ]
     expect(lines).toHaveLength(expected.length)
     for (const [at, pattern] of expected.entries()) expect(lines[at]).toMatch(pattern)

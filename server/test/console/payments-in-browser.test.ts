@@ -178,7 +178,11 @@ describe.skipIf(!CHROMIUM)('an administrator on the page of payments', () => {
     const before = await readsOfBodies()
     const { page } = await openAs(scene, admin, { at: '/payments/notifications?state=failed' })
     await pressOn(page, page.getByRole('rowheader').getByRole('link').first())
-    await panel(page).getByText('An amount has more decimal places than the currency.').waitFor()
+    await panel(page)
+      .getByText(
+        'An amount is not a plain number, is too large, or has more decimal places than its currency.',
+      )
+      .waitFor()
     expect(await readsOfBodies()).toBe(before)
     expect(await page.content()).not.toContain('&quot;much&quot;')
     await pressOn(page, button(page, 'Show body'))
@@ -227,7 +231,7 @@ describe.skipIf(!CHROMIUM)('an auditor on the pages of payments', () => {
     const { auditor } = scene.clinic.people
     const { page } = await openAs(scene, auditor, { at: '/payments/notifications?state=failed' })
     await page.getByRole('rowheader').getByRole('link').first().click()
-    await panel(page).getByText('An amount has more decimal places').waitFor()
+    await panel(page).getByText('An amount is not a plain number').waitFor()
     for (const act of ['Show body', 'Try again', 'Discard unverified'])
       expect(await button(page, act).count()).toBe(0)
   })

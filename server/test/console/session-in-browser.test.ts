@@ -239,10 +239,7 @@ describe.skipIf(!CHROMIUM)('the console, while the service refuses requests temp
     }
     await page.route('**/api/**', (route) => route.fulfill(restoring))
     await page.reload()
-    await page
-      .getByText(/Wardkeep does not respond right now|is being restored/)
-      .first()
-      .waitFor()
+    await page.getByText('A backup is being restored').first().waitFor()
     await page.unroute('**/api/**')
     await signedIn(page)
   })

@@ -72,7 +72,7 @@ describe('a fault found by a scan', () => {
     await node.scan()
     const measures = { measured: { is_open: true }, expected: { is_open: false } }
     expect((await node.fix()).evidence).toEqual([
-      { tenant_id: null, subject: 'old', ...measures, since },
+      { tenant_id: null, subject: 'old', subject_name: null, ...measures, people: {}, since },
     ])
   })
 

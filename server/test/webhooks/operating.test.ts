@@ -125,18 +125,19 @@ describe('one webhook', () => {
 })
 
 describe('the figures of webhooks', () => {
-  test("count the deliveries of the journal's entries by hour for each webhook, with zeros", async () => {
+  test("count the deliveries of the journal's entries by hour for each webhook, with zeros and without tests", async () => {
     const { sql } = at.service.database
     const { id } = await at.register()
     const other = await at.register()
     // Events with an entry in the journal, as the fan-out creates them.
     await sql(
       `insert into webhook_deliveries (tenant_id, webhook_id, entry_id, event_at, event, status, finished_at)
-       select tenant_id, $2, id, created_at, action, case when row_number() over (order by id) = 1
+       select tenant_id, $2, id, created_at, 'user.created', case when row_number() over (order by id) = 1
          then 'failed' else 'delivered' end, now()
        from (select * from journal where tenant_id = $1 and not is_access order by id desc limit 3) j`,
       [at.clinic.id, id],
     )
+    expect((await at.call('POST', `/${id}/test`)).body.delivered).toBe(false)
     const { body } = await at.call('GET', '/stats')
     const mine = body.find(({ webhook_id }: any) => webhook_id === id)
     expect(mine).toMatchObject({ delivered: 2, failed: 1, is_estimate: false })

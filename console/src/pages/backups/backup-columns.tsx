@@ -1,7 +1,7 @@
 import { Ago } from '../../parts/ago.tsx'
 import type { Column } from '../../parts/data-table/index.ts'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import type { ClinicName } from '../../shell/clinic.ts'
+import { type ClinicName, clinicName } from '../../shell/clinic.ts'
 import { formatBytes } from '../../words/numbers.ts'
 import type { Backup } from './backup-facts.ts'
 import { keptUntil, stateOf } from './backup-facts.ts'
@@ -42,7 +42,7 @@ export const backupColumns = (clinics: readonly ClinicName[]): readonly Column<B
 /** The clinic of a backup, or the words for all clinics. */
 export function Contents({ backup, clinics }: { backup: Backup; clinics: readonly ClinicName[] }) {
   if (backup.tenant_id === null) return texts.allClinics
-  return <bdi>{clinics.find(({ id }) => id === backup.tenant_id)?.name ?? backup.tenant_id}</bdi>
+  return <bdi>{clinicName(clinics, backup.tenant_id)}</bdi>
 }
 
 /** Says whether a test restored the backup, or its file was verified. */

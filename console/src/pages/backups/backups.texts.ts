@@ -39,6 +39,7 @@ export const backupTexts = {
   onlyAllTested: 'Tests restore only backups of all clinics.',
   noneProven: 'No backup is proven yet.',
   emptyTitle: 'No backups yet',
+  emptyTitleHere: 'No backups of this clinic alone yet',
   empty: 'A backup contains all data at one moment, in an encrypted file.',
   panel: 'Backup',
   unknownTitle: 'Backup not found',

@@ -34,6 +34,7 @@ export function Page() {
   const clinicId = useClinicId()
   const list = useListState(backupList)
   const query = useBackups(clinicId, list)
+  const isOperator = usePersonHere().role === 'superadmin'
   const change = useChangeSearch()
   const { open, job } = readParameters(
     { open: idTextParameter, job: idTextParameter },
@@ -60,7 +61,11 @@ export function Page() {
           nameOf={({ created_at }) => texts.backupOf(new Date(created_at))}
           linkOf={({ backup_id }) => linkTo(backup_id)}
           openId={open}
-          empty={<Empty title={texts.emptyTitle}>{texts.empty}</Empty>}
+          empty={
+            <Empty title={isOperator ? texts.emptyTitle : texts.emptyTitleHere}>
+              {texts.empty}
+            </Empty>
+          }
         />
         {open !== undefined && query.data && (
           <BackupPanel

@@ -1,5 +1,6 @@
 import { useOverflow } from '../../parts/data-table/use-overflow.ts'
 import type { ServiceJob } from '../../parts/jobs/use-job.ts'
+import { usePersonHere } from '../../shell/person.ts'
 import { formatNumber } from '../../words/numbers.ts'
 import type { RestoreOutcome } from './data.ts'
 import { restoreTexts as texts } from './restore.texts.ts'
@@ -16,11 +17,12 @@ interface OutcomeProps {
 /** The changes of a restore by table, and the access that stays as it is today. */
 export function Outcome({ outcome, isPreview = false }: OutcomeProps) {
   const { access, deleted, purged, purged_records } = outcome
+  const { role } = usePersonHere()
   const purgedCount = Object.values(purged_records).reduce((sum, count) => sum + count, 0)
   // Only a rotation deletes data keys, so the backup is older than a rotation.
   const oldKeys = outcome.tables.data_keys?.added ?? 0
   const notes = [
-    ...(oldKeys > 0 ? [texts.oldKeys(oldKeys, isPreview)] : []),
+    ...(oldKeys > 0 ? [texts.oldKeys(oldKeys, isPreview, role === 'superadmin')] : []),
     ...(deleted.length > 0 ? [texts.deleted(deleted.length, isPreview)] : []),
     ...(purged.length > 0 ? [texts.purged(purged.length, isPreview)] : []),
     ...(purgedCount > 0 ? [texts.purgedRecords(purgedCount, isPreview)] : []),

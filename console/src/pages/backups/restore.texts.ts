@@ -78,7 +78,7 @@ export const restoreTexts = {
     unchanged: (count: number, isPreview: boolean) =>
       isPreview
         ? `${formatCount(count, 'table stays', 'tables stay')} as today.`
-        : `${formatCount(count, 'table was', 'tables were')} already as in the backup.`,
+        : `${formatCount(count, 'other table', 'other tables')} did not change.`,
     tableName: (table: string) => tables[table] ?? words(table),
   },
   access: {
@@ -90,8 +90,8 @@ export const restoreTexts = {
     field: (field: string) => fields[field] ?? words(field),
     first: (count: number) => `The first ${formatCount(count, 'record is', 'records are')} listed.`,
   },
-  oldKeys: (count: number, isPreview: boolean) =>
-    `The keys were rotated after this backup. The restore ${isPreview ? 'would bring' : 'brought'} ${formatCount(count, 'old data key', 'old data keys')} back, and records that were only re-encrypted since count as changed. Rotate the keys ${isPreview ? 'afterwards' : 'now'}.`,
+  oldKeys: (count: number, isPreview: boolean, isOperator: boolean) =>
+    `The keys were rotated after this backup. The restore ${isPreview ? 'would bring' : 'brought'} ${formatCount(count, 'old data key', 'old data keys')} back, and records that were only re-encrypted since count as changed. ${isOperator ? 'Rotate the keys' : 'A superadmin should rotate the keys'} ${isPreview ? 'afterwards' : 'now'}.`,
   deleted: (count: number, isPreview: boolean) =>
     `${formatCount(count, 'clinic', 'clinics')} added since the backup ${isPreview ? 'would be' : count === 1 ? 'was' : 'were'} deleted. A deleted clinic can be restored.`,
   purged: (count: number, isPreview: boolean) =>
@@ -107,7 +107,8 @@ export const restoreTexts = {
     clinicBody: (name: string, isOwn: boolean) =>
       `Everyone in ${name} is signed out${isOwn ? ', including you' : ''}. Nobody there can work until the restore ends.`,
     safety: 'The data of today is kept in a safety backup for at least 7 days.',
-    lost: (ago: string) => `All changes since the backup (${ago}) are taken back.`,
+    lost: (ago: string) =>
+      `Changes since the backup (${ago}) are taken back. The audit log, payments and the deliveries of webhooks stay as they are today.`,
   },
   progress: {
     maintenance:
@@ -115,7 +116,8 @@ export const restoreTexts = {
   },
   result: {
     done: 'Restored',
-    doneLead: 'The data is as in the backup. People have to sign in again.',
+    doneLead:
+      'The data is as in the backup, except the access below. The audit log, payments and the deliveries of webhooks stayed as they were. People have to sign in again.',
     failed: 'Not restored',
     failedLead: 'Nothing was changed. The data is as before.',
     safety: 'The data from before the restore is in a safety backup.',

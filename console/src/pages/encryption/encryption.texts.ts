@@ -26,7 +26,7 @@ export const encryptionTexts = {
     title: 'Old keys',
     clean: 'Nothing is left on old keys',
     cleanBody: 'No record uses an old key, and no old key is stored.',
-    left: (count: number) => `${records(count)} still on old keys`,
+    left: (count: number) => `${records(count)} on old keys`,
     stored: (count: number) => formatCount(count, 'old key is stored', 'old keys are stored'),
     leftBody: 'The old keys are destroyed when nothing uses them. A rotation re-encrypts the rest.',
     storedBody:
@@ -42,7 +42,8 @@ export const encryptionTexts = {
     title: 'Rotation',
     never: 'The keys have never been rotated.',
     last: 'Last rotation:',
-    result: 'The rotation is over. Every record was re-encrypted, and the old keys were destroyed.',
+    result:
+      'The rotation is over. Every record was re-encrypted, and the old keys were destroyed. Backups from before still contain them.',
     undone:
       'The rotation is over, but a restored backup has brought old keys back since. Rotate the keys again.',
     rate: (rate: number) => `${formatNumber(Math.round(rate))} records per second`,

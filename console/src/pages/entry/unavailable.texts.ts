@@ -1,5 +1,6 @@
 export const unavailableTexts = {
   away: 'Wardkeep does not respond right now',
+  restoring: 'A backup is being restored',
   awayLead: 'This page tries again automatically.',
   tooMany: 'Too many requests',
   tooManyLead: 'This page loads again automatically.',

@@ -12,6 +12,7 @@ export function Unavailable({ error }: ErrorComponentProps) {
   const problem = error instanceof ApiError ? error : undefined
   const isPassing = problem?.isPassing ?? false
   const isLimited = problem?.status === 429
+  const isRestoring = problem?.code === 'restoring'
   useEffect(() => {
     if (!problem?.isPassing) return
     const timer = setTimeout(() => void router.invalidate(), retryDelayOf(problem) * 1000)
@@ -20,7 +21,7 @@ export function Unavailable({ error }: ErrorComponentProps) {
   const [title, lead] = isLimited
     ? [texts.tooMany, texts.tooManyLead]
     : isPassing
-      ? [texts.away, texts.awayLead]
+      ? [isRestoring ? texts.restoring : texts.away, texts.awayLead]
       : [texts.broken, texts.brokenLead]
   return (
     <EntryPage className={isPassing ? 'away' : undefined} title={title} lead={lead}>

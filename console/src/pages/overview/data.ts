@@ -1,7 +1,7 @@
 /** The series and links of the overview. */
 import { useRouter } from '@tanstack/react-router'
 import type { StatsSeries } from '../../parts/chart/stats.ts'
-import { addressOf, useClinicId } from '../../shell/clinic.ts'
+import { addressOf, CLINIC_PREFIX, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 
 /** The series of the figures and charts, which one request loads together. */
@@ -18,6 +18,9 @@ export function usePageAddress(): (path: string) => string | undefined {
   const person = usePersonHere()
   const clinicId = useClinicId()
   const { routesByPath } = useRouter()
-  return (path) =>
-    Object.hasOwn(routesByPath, path) ? addressOf({ path }, person, clinicId) : undefined
+  const isRoute = (path: string) => Object.hasOwn(routesByPath, path)
+  return (path) => {
+    if (!isRoute(path)) return undefined
+    return addressOf({ path, isPlatform: !isRoute(`${CLINIC_PREFIX}${path}`) }, person, clinicId)
+  }
 }

@@ -24,8 +24,8 @@ interface Need {
   /** The id of the record, if the page shows one. Replaces `$id` in the path. */
   readonly record?: number
   readonly act?: string
-  /** The parameters of the page in the URL for superadmins, whose lists are wider. */
-  readonly superadminSearch?: Readonly<Record<string, string>>
+  /** The parameters of the page in the URL. Superadmins also get `of=all`, because their lists are wider. */
+  readonly search?: Readonly<Record<string, string>>
   /** True if only the administrators of the clinic can open the page. */
   readonly isOfOwnClinic?: boolean
 }
@@ -36,7 +36,7 @@ type Attention = Overview['attention']
 export function Needs({ overview }: { overview: Overview }) {
   const { role } = usePersonHere()
   const needs = [
-    ...needsOf(overview.attention),
+    ...needsOf(overview.attention, role === 'superadmin'),
     // Only superadmins can change the configuration of the service.
     ...(role === 'superadmin' ? health(overview.health) : []),
   ]
@@ -66,7 +66,8 @@ function NeedItem({ need }: { need: Need }) {
   const isForeign = useClinicId() !== person.tenant_id
   const address = usePageAddress()(path)?.replace('$id', String(record))
   const to = need.isOfOwnClinic && isForeign ? undefined : address
-  const search = person.role === 'superadmin' ? need.superadminSearch : undefined
+  const isWide = person.role === 'superadmin' && need.search !== undefined
+  const search = isWide ? { ...need.search, of: 'all' } : need.search
   return (
     <li>
       <div className="grow">
@@ -89,13 +90,13 @@ function NeedItem({ need }: { need: Need }) {
   )
 }
 
-function needsOf(attention: Attention): readonly Need[] {
+function needsOf(attention: Attention, isOperator: boolean): readonly Need[] {
   return [
     ...registrations(attention.registrations),
     ...webhooks(attention.webhooks),
     ...backups(attention.backups),
     ...jobs(attention.backup_jobs),
-    ...repairs(attention.repairs),
+    ...repairs(attention.repairs, isOperator),
     ...rotation(attention.key_rotation),
     ...payments(attention.payment_notifications),
   ]
@@ -173,10 +174,10 @@ function jobs(failed: Attention['backup_jobs']): readonly Need[] {
   return [...named, { key: 'jobs', tone: 'failed', title: texts.moreJobs(others), path }]
 }
 
-function repairs(found: Attention['repairs']): readonly Need[] {
+function repairs(found: Attention['repairs'], isOperator: boolean): readonly Need[] {
   if (!found?.count) return []
   const tone = found.severity === 'critical' ? 'failed' : 'attention'
-  const title = texts.repairs(found.count)
+  const title = isOperator ? texts.repairs(found.count) : texts.repairsOfClinic(found.count)
   return [{ key: 'repairs', tone, title, detail: found.title, path: '/self-healing' }]
 }
 
@@ -220,7 +221,7 @@ function payments(stuck: Attention['payment_notifications']): readonly Need[] {
             title: failed,
             detail,
             path,
-            superadminSearch: { of: 'all', state: 'failed' },
+            search: { state: 'failed' },
           } as const,
         ]
       : []),
@@ -232,7 +233,7 @@ function payments(stuck: Attention['payment_notifications']): readonly Need[] {
             title: unverified,
             detail,
             path,
-            superadminSearch: { of: 'all', state: 'unverified' },
+            search: { state: 'unverified' },
           } as const,
         ]
       : []),

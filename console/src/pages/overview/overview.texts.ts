@@ -29,6 +29,8 @@ export const overviewTexts = {
     backupHelp: 'Two planned backups in a row are missing.',
     repairs: (count: number) =>
       formatCount(count, 'fault needs a decision', 'faults need a decision'),
+    repairsOfClinic: (count: number) =>
+      formatCount(count, 'fault waits for a superadmin', 'faults wait for a superadmin'),
     jobs: {
       create: 'A backup failed',
       restore: 'A restore failed',

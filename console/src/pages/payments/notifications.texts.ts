@@ -14,6 +14,7 @@ export const notificationsTexts = {
   of: 'Clinic',
   ofClinic: 'Of this clinic',
   ofAll: 'Of all clinics and of none',
+  ofNone: 'None',
   event: 'Event',
   type: 'Type',
   payment: 'Payment',
@@ -25,7 +26,8 @@ export const notificationsTexts = {
   next: 'Next attempt',
   noNext: 'None planned',
   emptyTitle: 'No notifications',
-  empty: 'Each notification of a payment provider appears here, and what became of it.',
+  empty:
+    'Each notification that a provider has signed appears here, and what became of it. Notifications with a wrong signature are refused and not stored.',
   nothingFound: 'No notification matches these filters.',
   notification: 'Notification',
   left: 'The state of this notification has changed, so it no longer matches the filters. Clear the filters to see it.',
@@ -58,7 +60,8 @@ const reasonWords: Readonly<Record<string, string>> = {
   other_tenant: 'The payment belongs to another clinic.',
   currency_unknown: 'The currency is unknown.',
   other_currency: 'The stored payment has another currency.',
-  amount_unreadable: 'An amount has more decimal places than the currency.',
+  amount_unreadable:
+    'An amount is not a plain number, is too large, or has more decimal places than its currency.',
   refund_too_large: 'The refunds would exceed the payment.',
   not_confirmed: 'The API of the provider does not confirm the notification.',
   refund_not_counted: 'The API of the provider does not show the refund yet.',

@@ -9,7 +9,13 @@ import { RecordList } from '../../parts/list/record-list.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { addressOf, useClinicId } from '../../shell/clinic.ts'
+import {
+  addressOf,
+  type ClinicName,
+  clinicName,
+  useClinicId,
+  useClinics,
+} from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatTotal } from '../../words/numbers.ts'
 import { statusWord } from '../../words/statuses.ts'
@@ -29,7 +35,7 @@ import { providerNames } from './payments.texts.ts'
 import { SpanFilter } from './span-filter.tsx'
 import './payments.css'
 
-const columns: readonly Column<PaymentNotification>[] = [
+const columnsOfClinic: readonly Column<PaymentNotification>[] = [
   {
     id: 'type',
     label: texts.type,
@@ -60,6 +66,21 @@ const columns: readonly Column<PaymentNotification>[] = [
   },
 ]
 
+/** Returns the columns. A list of several clinics has a column of clinics. */
+function columnsFor(
+  isWide: boolean,
+  clinics: readonly ClinicName[],
+): readonly Column<PaymentNotification>[] {
+  if (!isWide) return columnsOfClinic
+  const clinic: Column<PaymentNotification> = {
+    id: 'clinic',
+    label: texts.of,
+    render: ({ tenant_id }) =>
+      tenant_id === null ? texts.ofNone : <bdi>{clinicName(clinics, tenant_id)}</bdi>,
+  }
+  return columnsOfClinic.toSpliced(1, 0, clinic)
+}
+
 /** The notifications of payment providers, with the panel of the open notification. */
 export function Page() {
   const list = useListState(notificationList)
@@ -87,7 +108,7 @@ export function Page() {
       <RecordList
         className="payments"
         caption={title}
-        columns={columns}
+        columns={columnsFor(isOfAll || list.filters.of === 'all', useClinics())}
         list={list}
         query={query}
         nameOf={({ type }) => type}

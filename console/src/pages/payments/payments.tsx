@@ -10,7 +10,13 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { SearchField } from '../../parts/search-field.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { addressOf, type ClinicName, useClinicId, useClinics } from '../../shell/clinic.ts'
+import {
+  addressOf,
+  type ClinicName,
+  clinicName,
+  useClinicId,
+  useClinics,
+} from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatMoney } from '../../words/money.ts'
 import { formatTotal } from '../../words/numbers.ts'
@@ -63,9 +69,7 @@ function columnsFor(isOfAll: boolean, clinics: readonly ClinicName[]): readonly 
   const clinic: Column<Payment> = {
     id: 'clinic',
     label: texts.clinic,
-    render: ({ tenant_id }) => (
-      <bdi>{clinics.find(({ id }) => id === tenant_id)?.name ?? tenant_id}</bdi>
-    ),
+    render: ({ tenant_id }) => <bdi>{clinicName(clinics, tenant_id)}</bdi>,
   }
   return columnsOfClinic.toSpliced(1, 0, clinic)
 }

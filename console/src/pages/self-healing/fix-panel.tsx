@@ -3,7 +3,7 @@ import { ConfirmedAct } from '../../parts/confirmed-act.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { PanelContent } from '../../parts/panel-content.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import { useClinics } from '../../shell/clinic.ts'
+import { clinicName, useClinics } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { type Fix, useHealingCommands } from './data.ts'
 import { evidenceLines } from './evidence.ts'
@@ -41,6 +41,7 @@ export function FixPanel({ fix, ...panel }: FixPanelProps) {
           <section className="stack tight">
             <h3>{fix.repairable ? texts.plan : texts.manualPlan}</h3>
             <p>{fix.plan}</p>
+            {!isOperator && fix.status === 'proposed' && <p>{texts.whoConfirms}</p>}
             {fix.runbook && <p className="muted">{texts.runbook(fix.runbook)}</p>}
           </section>
           <Findings fix={fix} />
@@ -104,7 +105,6 @@ function repairerOf({ applied_by, applied_by_name }: Fix): string {
 
 function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
   const clinics = useClinics()
-  const nameOf = (id: number) => clinics.find((clinic) => clinic.id === id)?.name ?? String(id)
   return (
     <section className="stack tight">
       <h3>{texts.evidence}</h3>
@@ -121,7 +121,7 @@ function Findings({ fix: { evidence, occurrences } }: { fix: Fix }) {
             , {texts.since} <Ago at={finding.since} />
             {finding.tenant_id !== null && (
               <div className="muted">
-                <bdi>{texts.ofClinic(nameOf(finding.tenant_id))}</bdi>
+                <bdi>{texts.ofClinic(clinicName(clinics, finding.tenant_id))}</bdi>
               </div>
             )}
           </caption>

@@ -16,11 +16,12 @@ export const healingTexts = {
   mends: 'Repair',
   mending: {
     automatic: 'Automatic',
-    confirmed: 'After your confirmation',
+    confirmed: 'After a confirmation',
     manual: 'By hand',
   },
   nothingTitle: 'No open faults',
   nothing: 'No check has open findings.',
+  nothingHere: 'The scans of the superadmins have found no open fault in this clinic.',
   lastRepair: (title: string) => `Last repair: ${title},`,
   nothingFound: 'No check matches these filters.',
   history: 'Repairs in this clinic',
@@ -76,6 +77,7 @@ export const healingTexts = {
     named: (subject: string, name: string) => `${name} (${subject})`,
     bySelf: 'Applied automatically',
     severity: 'Severity',
+    whoConfirms: 'A superadmin can confirm this repair.',
   },
   confirm: {
     open: 'Confirm repair',

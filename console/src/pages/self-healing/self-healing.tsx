@@ -114,6 +114,7 @@ function LastRepair({ fixes = [] }: { fixes: readonly Fix[] | undefined }) {
 }
 
 function Checks() {
+  const isOperator = usePersonHere().role === 'superadmin'
   const list = useListState(healingList)
   const query = useFixes()
   const open = useOpenRecord()
@@ -131,7 +132,7 @@ function Checks() {
     empty:
       severity === undefined ? (
         <Empty title={texts.nothingTitle}>
-          {texts.nothing} <LastRepair fixes={query.data} />
+          {isOperator ? texts.nothing : texts.nothingHere} <LastRepair fixes={query.data} />
         </Empty>
       ) : (
         <NothingFound onClear={list.clearFilters}>{texts.nothingFound}</NothingFound>

@@ -19,7 +19,7 @@ export type Attempt = Schemas['WebhookAttempt']
 export type WebhookReplay = Schemas['WebhookReplay']
 export type WebhookEvent = Schemas['EventDescription']
 
-const REFRESH_MS = 30_000
+const REFRESH_MS = 10_000
 const FOLLOW_MS = 3_000
 
 /** Loads the webhooks of the user's own clinic. */

@@ -61,7 +61,7 @@ export function Deliveries({ webhook }: { webhook: WebhookDetails }) {
   const query = useDeliveries(useClinicId(), webhook, list)
   return (
     <div className="stack">
-      <ReplayButtons webhookId={webhook.id} />
+      <ReplayButtons webhook={webhook} />
       <DeliveryFilters list={list} />
       <RecordList
         caption={texts.title}

@@ -8,13 +8,13 @@ import type { TimeRangeValue } from '../../parts/time-ranges.ts'
 import { showToast } from '../../parts/toasts.ts'
 import { useClinicId } from '../../shell/clinic.ts'
 import { commonTexts } from '../../words/common.texts.ts'
-import { useReplayCount, useWebhookCommands } from './data.ts'
+import { useReplayCount, useWebhookCommands, type WebhookDetails } from './data.ts'
 import { webhookTexts } from './webhooks.texts.ts'
 
 const texts = webhookTexts.replays
 
 /** The buttons that send many messages again. */
-export function ReplayButtons({ webhookId }: { webhookId: number }) {
+export function ReplayButtons({ webhook }: { webhook: WebhookDetails }) {
   const [asked, setAsked] = useState<'failed' | 'all'>()
   return (
     <div className="row">
@@ -26,7 +26,7 @@ export function ReplayButtons({ webhookId }: { webhookId: number }) {
       </button>
       {asked && (
         <ReplayDialog
-          webhookId={webhookId}
+          webhook={webhook}
           onlyFailed={asked === 'failed'}
           onClose={() => setAsked(undefined)}
         />
@@ -36,13 +36,13 @@ export function ReplayButtons({ webhookId }: { webhookId: number }) {
 }
 
 interface ReplayDialogProps {
-  readonly webhookId: number
+  readonly webhook: WebhookDetails
   readonly onlyFailed: boolean
   readonly onClose: () => void
 }
 
 /** Asks for the period of a replay, counts its messages, and starts it. */
-function ReplayDialog({ webhookId, onlyFailed, onClose }: ReplayDialogProps) {
+function ReplayDialog({ webhook, onlyFailed, onClose }: ReplayDialogProps) {
   const [range, setRange] = useState<TimeRangeValue>({ range: '24h' })
   // The count and the replay use the same period, although time passes between them.
   const [now] = useState(() => new Date())
@@ -51,14 +51,14 @@ function ReplayDialog({ webhookId, onlyFailed, onClose }: ReplayDialogProps) {
   const changeSearch = useChangeSearch()
   const { replay } = useWebhookCommands(useClinicId())
   const order = { range, only_failed: onlyFailed }
-  const count = useReplayCount(webhookId, order, now)
+  const count = useReplayCount(webhook.id, order, now)
   const found = count.isPlaceholderData ? undefined : count.data
   const start = async () => {
     if (isBusy || !found?.count) return
     setBusy(true)
     setError(undefined)
     try {
-      await replay(webhookId, order, now)
+      await replay(webhook.id, order, now)
       showToast(texts.started)
       onClose()
       changeSearch({ view: 'replays', open: undefined })
@@ -79,7 +79,7 @@ function ReplayDialog({ webhookId, onlyFailed, onClose }: ReplayDialogProps) {
         <p role="status">
           <Count count={found} isFailed={count.isError} />
         </p>
-        {onlyFailed && found?.count === 0 && (
+        {onlyFailed && found?.count === 0 && webhook.is_active && (
           <p className="muted">{webhookTexts.why.sentAfterTest}</p>
         )}
       </div>

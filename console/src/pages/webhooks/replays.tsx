@@ -8,19 +8,25 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
 import { useClinicId } from '../../shell/clinic.ts'
 import { formatDayClock } from '../../words/dates.ts'
-import { isGoing, useReplays, useWebhookCommands, type WebhookReplay } from './data.ts'
+import {
+  isGoing,
+  useReplays,
+  useWebhookCommands,
+  type WebhookDetails,
+  type WebhookReplay,
+} from './data.ts'
 import { ReplayButtons } from './replay-dialog.tsx'
 import { webhookTexts } from './webhooks.texts.ts'
 
 const texts = webhookTexts.replays
 
 /** The replays of a webhook with their progress, latest first. */
-export function Replays({ webhookId }: { webhookId: number }) {
-  const query = useReplays(useClinicId(), webhookId)
+export function Replays({ webhook }: { webhook: WebhookDetails }) {
+  const query = useReplays(useClinicId(), webhook.id)
   const { reload } = useWebhookCommands(useClinicId())
   return (
     <div className="stack">
-      <ReplayButtons webhookId={webhookId} />
+      <ReplayButtons webhook={webhook} />
       <QueryState query={query}>
         {(replays) => {
           const running = replays.find(({ state }) => state === 'running')

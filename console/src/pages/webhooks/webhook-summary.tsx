@@ -59,7 +59,7 @@ export function WebhookStatePart({ webhook }: { webhook: WebhookDetails }) {
           <dd>
             <HourBar stats={stats} />
           </dd>
-          <dt>{why.waiting}</dt>
+          <dt>{is_active ? why.waiting : why.held}</dt>
           <dd>{formatNumber(waiting)}</dd>
           <dt>
             <Link to={to}>{texts.back}</Link>

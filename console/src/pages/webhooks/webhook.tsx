@@ -63,7 +63,7 @@ function Parts({ webhook }: { webhook: WebhookDetails }) {
       label: texts.deliveries.title,
       content: <Deliveries webhook={webhook} />,
     },
-    { id: 'replays', label: texts.replays.title, content: <Replays webhookId={webhook.id} /> },
+    { id: 'replays', label: texts.replays.title, content: <Replays webhook={webhook} /> },
   ]
   return (
     <div className="webhook-parts">

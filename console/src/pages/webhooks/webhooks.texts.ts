@@ -71,7 +71,7 @@ export const webhookTexts = {
     pause: 'Deactivate webhook',
     pauseBody: 'Messages wait until you activate it again, for as long as deliveries are kept.',
     paused: 'Deactivated the webhook.',
-    activateBody: 'The messages that wait are sent now, the oldest first.',
+    activateBody: 'The messages that wait are sent now.',
     activate: 'Activate webhook',
     activated: 'Activated the webhook. Waiting messages are sent now.',
     remove: 'Delete webhook',
@@ -83,7 +83,7 @@ export const webhookTexts = {
   why: {
     title: 'State',
     since: 'first failure',
-    last: 'Latest failure',
+    last: 'Latest failure of undelivered messages',
     answered: (result: string) => `The receiver responded with ${result}.`,
     redirect:
       'The receiver redirects. Enter its final address, because redirects are not followed.',
@@ -121,14 +121,16 @@ export const webhookTexts = {
       answer_invalid: 'The receiver responded with something other than HTTP.',
     } as Readonly<Record<string, string>>,
     disabled: {
-      admin: 'An administrator deactivated this webhook. Messages wait.',
+      admin:
+        'An administrator deactivated this webhook. Its messages are held until somebody activates it.',
       failing:
         'The service deactivated this webhook, because its receiver failed for 5 days. Correct the receiver, and activate the webhook.',
-      gone: 'The service deactivated this webhook, because its receiver responded with 410, which means gone for good.',
+      gone: 'The service deactivated this webhook, because its receiver responded with 410, which means gone for good. Correct the address, and activate the webhook.',
     },
     waiting: 'Waiting',
+    held: 'Held',
     sentAfterTest:
-      'Each waiting message has its own next attempt. A test that the receiver accepts sends all of them now.',
+      'Waiting messages are tried again later, each at its own time, or all at once after a test that the receiver accepts.',
   },
   deliveries: {
     title: 'Deliveries',
@@ -150,7 +152,7 @@ export const webhookTexts = {
     delivery: 'Delivery',
     notFoundTitle: 'Delivery not found',
     notFound: 'This delivery is no longer stored.',
-    next: 'Next attempt',
+    next: 'Next attempt, at the earliest',
     attempt: (number: number) => `Attempt ${formatNumber(number)}`,
     request: 'Request',
     requestNote: 'Each attempt also sends its time and its signature, which is not stored.',

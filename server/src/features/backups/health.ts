@@ -1,6 +1,6 @@
 /** The health check that reports whether usable backups exist. */
 import { stat } from 'node:fs/promises'
-import { type Clock, MINUTE } from '../../lib/clock.ts'
+import { type Clock, SECOND } from '../../lib/clock.ts'
 import type { Cron } from '../../lib/cron.ts'
 import type { Scopes, TenantTx } from '../../platform/db/index.ts'
 import type { ComponentHealth } from '../../platform/feature/feature.ts'
@@ -49,7 +49,7 @@ const NONE: VerifiedBackup = {
 
 const RUNBOOK = 'backups.md'
 
-/** Creates the health check. It polls the database every minute, so that every node reports the same state. */
+/** Creates the health check. It polls the database every 15 seconds, so that every node reports the same state. */
 export function watchBackups({
   db,
   clock,
@@ -103,7 +103,7 @@ export function watchBackups({
     },
     upkeep: {
       what: 'backup health check',
-      everyMs: MINUTE,
+      everyMs: 15 * SECOND,
       isNeededToServe: false,
       async run() {
         if (!canBeUsed) canBeUsed = (await canFail(asked(), 'backup store check', log)) ?? false

@@ -11,7 +11,7 @@ const RECENT_MS = 7 * DAY
 /** The maximum number of failed jobs in the list. */
 const MAX_NAMED = 3
 
-/** @param freshness returns the newest verified backup, as polled within the last minute */
+/** @param freshness returns the newest verified backup, as polled within the last 15 seconds */
 export const backupsAttention = (freshness: BackupHealth['freshness']): OverviewParts => ({
   backups: overviewPart({
     schema: Type.Object(

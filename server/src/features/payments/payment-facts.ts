@@ -40,7 +40,8 @@ export const UNUSABLE_REASONS = {
   other_tenant: 'the payment belongs to another tenant',
   currency_unknown: 'the currency is not an ISO 4217 code',
   other_currency: 'the stored payment has another currency',
-  amount_unreadable: 'an amount has more decimal places than the currency',
+  amount_unreadable:
+    'an amount is not a plain number, is too large, or has more decimal places than its currency',
   refund_too_large: 'the refunds would exceed the payment',
   not_confirmed: "the provider's API does not confirm the notification",
   refund_not_counted: "the provider's API does not show the refund yet",

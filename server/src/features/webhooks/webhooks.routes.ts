@@ -85,7 +85,7 @@ function reading({ registrations, figures }: WebhookServices): AnyOperation[] {
       id: 'listWebhookStats',
       summary: 'List the figures of webhooks',
       description:
-        "Returns the deliveries of the last 24 hours for each webhook of the caller's tenant, in the order of the webhooks.",
+        "Returns the deliveries of the last 24 hours, without tests, for each webhook of the caller's tenant, in the order of the webhooks.",
       tag,
       access: admins,
       success: [200, Type.Array(WebhookStats)],
@@ -97,7 +97,7 @@ function reading({ registrations, figures }: WebhookServices): AnyOperation[] {
       id: 'getWebhook',
       summary: 'Get a webhook',
       description:
-        'Returns a webhook with its latest failure and its deliveries of the last 24 hours. Secrets are never shown.',
+        'Returns a webhook with the latest failure of undelivered messages and its deliveries of the last 24 hours, without tests. Secrets are never shown.',
       tag,
       access: admins,
       params: WebhookPath,

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { HOURS } from '../../../lib/hours.ts'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import '../../../platform/journal/journal.table.ts'
+import { TEST_EVENT } from '../events/subscription.ts'
 import '../webhooks.table.ts'
 
 export interface FailingWebhook {
@@ -72,7 +73,7 @@ export interface WebhookHour {
 }
 
 /**
- * Counts the deliveries of a tenant's events from `since` on, for each webhook or for one, in time steps of a quarter of
+ * Counts the deliveries of a tenant's events, without tests, from `since` on, for each webhook or for one, in time steps of a quarter of
  * an hour or an hour. Returns only the hours that have deliveries. Counts a limited number of deliveries of a webhook in
  * each step, and estimates the others. Journal ids ascend with time, so the query finds the deliveries of a step in the
  * primary key, by the ids at its start and at its end. The start times are computed first, because under row-level
@@ -131,7 +132,7 @@ function countedSteps(tx: TenantTx, since: string, webhookId?: number) {
           select entry_id, status from webhook_deliveries
           where webhook_id = hook.id and ${ofScope(tx, 'tenant_id')}
             and entry_id >= step.first and entry_id < step.ends
-            and event_at >= ${since}::timestamptz - interval '1 hour'
+            and event_at >= ${since}::timestamptz - interval '1 hour' and event <> ${TEST_EVENT}
           order by entry_id limit (select each from budget)) d) c
       cross join lateral (
         select case when c.counted < budget.each or step.ends = 9223372036854775807 then 1

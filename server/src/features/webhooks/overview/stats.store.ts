@@ -17,7 +17,7 @@ export async function countWaiting(tx: TenantTx, webhookId: number): Promise<num
 
 type LastFailure = NonNullable<WebhookDetails['last_failure']>
 
-/** Returns the latest failure among the newest undelivered deliveries. Reads one delivery per class of response. */
+/** Returns the latest failure among the newest undelivered deliveries. Reads 20 deliveries per class of response. */
 export async function findLastFailure(
   tx: TenantTx,
   webhookId: number,
@@ -29,7 +29,7 @@ export async function findLastFailure(
       select entry_id, event_at from webhook_deliveries
       where webhook_id = ${webhookId} and ${ofScope(tx, 'tenant_id')} and status_class = c.class
         and status <> 'delivered'
-      order by entry_id desc limit 1) d
+      order by entry_id desc limit 20) d
     cross join lateral (
       select started_at, status_code, error, detail from webhook_attempts
       where webhook_id = ${webhookId} and ${ofScope(tx, 'tenant_id')}
