@@ -727,7 +727,7 @@ export interface paths {
         };
         /**
          * Get the overview
-         * @description Returns what may need attention, numbers of records, the latest changes and the state of every component. The call stays fast on large tenants. Counts above 10,000 are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant.
+         * @description Returns what may need attention, numbers of records, the latest changes and the state of every component. The call stays fast on large tenants. Counts above 10,000 are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant. For the platform tenant, superadmins see the repairs and payment notifications of all tenants.
          *
          *     Callers: superadmin, admin.
          */
@@ -4469,7 +4469,7 @@ export interface components {
                     id: number;
                     fields: string[];
                     /**
-                     * @description The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.
+                     * @description The name of the record, or the host of a webhook. A preview shows the name in the backup, and a result the current name. Null if unknown.
                      * @example Dalia Levi
                      */
                     name?: string | null;

@@ -1,8 +1,5 @@
 import { api, take } from './client.ts'
-
-const STORED = 'wardkeep.confirmed'
-/** The time for which the service accepts a confirmation, in milliseconds. */
-const CONFIRMED_MS = 5 * 60_000
+import { rememberConfirmation } from './confirmation.ts'
 
 /**
  * Confirms the session with the password, and with a code if the service has asked for one.
@@ -12,8 +9,5 @@ export async function confirmSession({ password, code }: { password: string; cod
   await take(
     api.POST('/api/console/session/confirm', { body: { password, totp_code: code || null } }),
   )
-  sessionStorage.setItem(STORED, String(Date.now() + CONFIRMED_MS))
+  rememberConfirmation()
 }
-
-/** Returns true if this tab has confirmed the session within the last five minutes. The service decides. */
-export const isSessionConfirmed = (): boolean => Number(sessionStorage.getItem(STORED)) > Date.now()

@@ -1,5 +1,6 @@
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react'
-import { confirmSession, isSessionConfirmed } from '../api/confirm-session.ts'
+import { confirmSession } from '../api/confirm-session.ts'
+import { isSessionConfirmed } from '../api/confirmation.ts'
 import { ApiError } from '../api/problem.ts'
 import { confirmTexts as texts } from './confirm.texts.ts'
 import { CancelButton, ConfirmTrouble } from './confirm-parts.tsx'

@@ -1,5 +1,6 @@
 /** The session of this tab, and the objects that depend on it. */
 import { useSyncExternalStore } from 'react'
+import { forgetConfirmation } from '../api/confirmation.ts'
 import { sendJson } from '../api/http.ts'
 import { openChannel } from './channel.ts'
 import { createDrafts } from './drafts.ts'
@@ -22,6 +23,10 @@ export const session = createSession({
   now: Date.now,
   pause: (seconds) => new Promise((resolve) => setTimeout(resolve, seconds * 1000)),
   reload: () => location.reload(),
+})
+
+session.subscribe(() => {
+  if (session.state().status === 'signed-out') forgetConfirmation()
 })
 
 export const idleWatch = createIdleWatch({

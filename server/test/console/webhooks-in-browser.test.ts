@@ -138,7 +138,7 @@ describe.skipIf(!CHROMIUM)('an administrator whose webhook fails', () => {
     await sql('update webhook_queues set failing_since = now() where webhook_id = $1', [id])
     const { page } = await openAs(scene, admin, { at: `/webhooks/${id}` })
     await page.getByText('first failure just now').waitFor()
-    const hint = /^Waiting messages are tried again later/
+    const hint = /^A message is sent again some time after a failed attempt/
     await page.getByText(hint).waitFor()
     await button(page, 'Retry all failed…').click()
     const dialog = page.getByRole('dialog', { name: 'Retry failed messages' })

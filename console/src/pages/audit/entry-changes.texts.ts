@@ -38,7 +38,7 @@ export const fieldNames: Readonly<Record<string, string>> = {
   grant_id: 'Break-glass grant',
   head_doctor_id: 'Head doctor id',
   is_active: 'Active',
-  key: 'Check',
+  key: 'Key',
   key_id: 'Key id',
   must_change_password: 'Must change the password',
   name: 'Name',

@@ -63,8 +63,8 @@ const mapFields = (fields: Fields, resourceType: string): Fields =>
 /** Formats a value for the reader, in words where possible. */
 function shown(name: string, value: unknown, resourceType?: string): unknown {
   if (isDigest(value)) return changesTexts.longText(value.bytes, value.sha256)
-  const format = typeof value === 'number' ? numberFormats[name] : undefined
-  if (format) return format(value as number)
+  if (typeof value === 'number' && Object.hasOwn(numberFormats, name))
+    return numberFormats[name]?.(value)
   if (name === 'role' && typeof value === 'string') return nameIn(roleNames, value)
   if (name === 'status' && resourceType === 'user' && typeof value === 'string')
     return statusWord('user', value).word

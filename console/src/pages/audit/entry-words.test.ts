@@ -32,6 +32,7 @@ test.each([
   ['payment', { provider_payment_id: 'pay_4f2b' }, 'pay_4f2b'],
   ['fix', { key: 'departments.head' }, 'departments.head'],
   ['user', { before: { role: 'nurse' }, after: { role: 'doctor' } }, 'User 57'],
+  ['audit_key', { before: { key: 'demo+1' }, after: { key: 'demo+2' } }, 'Key of the audit log 57'],
 ])(
   'the audit log names a %s by the details of the entry if it has no current name: %j',
   (resource_type, changes, name) => {

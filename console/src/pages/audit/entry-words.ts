@@ -31,18 +31,29 @@ export function recordOf(entry: RecordFields): string {
   return entryTexts.record(type, entry.resource_type === 'backup' ? id.slice(0, 8) : id)
 }
 
-/** The details of an entry that name its record. A deleted record has no current name. */
-const NAMING = ['full_name', 'name', 'provider_payment_id', 'key'] as const
+/** The detail of an entry that names its record, by kind of record. A deleted record has no current name. */
+const NAMING: Readonly<Record<string, string>> = {
+  user: 'full_name',
+  tenant: 'name',
+  department: 'name',
+  payment: 'provider_payment_id',
+  fix: 'key',
+}
 
 /** Returns the current name of an entry's record, otherwise the name in the details of the entry. */
-export function recordName({ resource_name, changes }: RecordFields): string | undefined {
+export function recordName({
+  resource_type,
+  resource_name,
+  changes,
+}: RecordFields): string | undefined {
   if (resource_name) return resource_name
+  const field = NAMING[resource_type]
+  if (field === undefined) return undefined
   const { before, after } = changes ?? {}
-  for (const details of [after, before, changes])
-    for (const field of NAMING) {
-      const name = (details as Readonly<Record<string, unknown>> | null | undefined)?.[field]
-      if (typeof name === 'string' && name !== '') return name
-    }
+  for (const details of [after, before, changes]) {
+    const name = (details as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+    if (typeof name === 'string' && name !== '') return name
+  }
   return undefined
 }
 

@@ -28,18 +28,6 @@ export function keptUntil({ reason, created_at, locked_until }: Backup): string 
   return latest === 0 ? undefined : new Date(latest).toISOString()
 }
 
-/** Returns the newest backup that a test restored, or else the newest one whose file was verified. */
-export function lastProven(backups: readonly Backup[]): Backup | undefined {
-  const newest = sortBackups(
-    backups.filter((backup) => isUsable(backup) && backup.error === null),
-    { column: 'created_at', direction: 'desc' },
-  )
-  return (
-    newest.find(({ drill_seconds }) => drill_seconds !== null) ??
-    newest.find(({ verified_at }) => verified_at !== null)
-  )
-}
-
 /** The proof that a clinic can be restored from a backup. */
 export type Proof = Pick<
   Backup,

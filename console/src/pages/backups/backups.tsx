@@ -16,7 +16,6 @@ import { usePersonHere } from '../../shell/person.ts'
 import { formatNumber } from '../../words/numbers.ts'
 import { backupColumns } from './backup-columns.tsx'
 import type { Backup, Proof } from './backup-facts.ts'
-import { lastProven } from './backup-facts.ts'
 import { BackupPanel } from './backup-panel.tsx'
 import { backupTexts as texts } from './backups.texts.ts'
 import {
@@ -71,7 +70,9 @@ export function Page() {
           <BackupPanel
             key={open}
             backup={opened}
-            isLastProven={opened !== undefined && lastProven(query.data.all) === opened}
+            isLastProven={
+              opened !== undefined && query.data.proofs[0]?.created_at === opened.created_at
+            }
             returnFocusTo={rowLinkId(open)}
             onClose={() => change({ open: undefined })}
             onStarted={follow}

@@ -57,7 +57,7 @@ function Result({ job }: { job: ServiceJob }) {
           {isRestored ? texts.done : texts.failed}
         </ToneBadge>
       </h2>
-      <p>{isRestored ? texts.doneLead : texts.failedLead}</p>
+      <p>{isRestored ? texts.doneLead(outcomeOf(job).access.total > 0) : texts.failedLead}</p>
       {safety !== null && (
         <p>
           {texts.safety}{' '}

@@ -91,7 +91,7 @@ export const restoreTexts = {
     first: (count: number) => `The first ${formatCount(count, 'record is', 'records are')} listed.`,
   },
   oldKeys: (count: number, isPreview: boolean, isOperator: boolean) =>
-    `The keys were rotated after this backup. The restore ${isPreview ? 'would bring' : 'brought'} ${formatCount(count, 'old data key', 'old data keys')} back, and records that were only re-encrypted since count as changed. ${isOperator ? 'Rotate the keys' : 'A superadmin should rotate the keys'} ${isPreview ? 'afterwards' : 'now'}.`,
+    `The keys were rotated after this backup. The restore ${isPreview ? 'would bring' : 'brought'} ${formatCount(count, 'old data key', 'old data keys')} back, and records that were only re-encrypted since count as changed. ${isOperator ? 'Rotate the keys' : 'A superadmin should rotate the keys'}${isPreview ? ' afterwards' : ', unless that was done since'}.`,
   deleted: (count: number, isPreview: boolean) =>
     `${formatCount(count, 'clinic', 'clinics')} added since the backup ${isPreview ? 'would be' : count === 1 ? 'was' : 'were'} deleted. A deleted clinic can be restored.`,
   purged: (count: number, isPreview: boolean) =>
@@ -108,7 +108,7 @@ export const restoreTexts = {
       `Everyone in ${name} is signed out${isOwn ? ', including you' : ''}. Nobody there can work until the restore ends.`,
     safety: 'The data of today is kept in a safety backup for at least 7 days.',
     lost: (ago: string) =>
-      `Changes since the backup (${ago}) are taken back. The audit log, payments and the deliveries of webhooks stay as they are today.`,
+      `Changes since the backup (${ago}) are taken back. Among others, the audit log, payments and the deliveries of webhooks stay as they are today.`,
   },
   progress: {
     maintenance:
@@ -116,8 +116,8 @@ export const restoreTexts = {
   },
   result: {
     done: 'Restored',
-    doneLead:
-      'The data is as in the backup, except the access below. The audit log, payments and the deliveries of webhooks stayed as they were. People have to sign in again.',
+    doneLead: (isAccessKept: boolean) =>
+      `The data is as in the backup${isAccessKept ? ', except the access below' : ''}. Among others, the audit log, payments and the deliveries of webhooks stayed as they were. People have to sign in again.`,
     failed: 'Not restored',
     failedLead: 'Nothing was changed. The data is as before.',
     safety: 'The data from before the restore is in a safety backup.',

@@ -10,21 +10,23 @@ const MAX_ROTATIONS = 20
 const REFRESH_MS = 15_000
 const WAITING_MS = 5_000
 
-/** Describes the keys. */
-export const useKeys = () =>
-  useQuery({
-    queryKey: ['encryption', 'keys'],
-    queryFn: () => take(api.GET('/api/admin/encryption/keys')),
-    refetchInterval: REFRESH_MS,
-  })
+/** The rotations, the newest first, and the keys. */
+export interface Encryption {
+  readonly rotations: readonly ServiceJob[]
+  readonly keys: EncryptionKeys
+}
 
-/** Loads the latest rotations, the newest first. */
-export const useRotations = () =>
+/**
+ * Loads the latest rotations, and then the keys, so that the keys are never older than the rotations. Otherwise the page
+ * would show keys from during a rotation beside its end.
+ */
+export const useEncryption = () =>
   useQuery({
-    queryKey: ['encryption', 'rotations'],
-    queryFn: (): Promise<{ items: readonly ServiceJob[] }> => {
+    queryKey: ['encryption', 'page'],
+    queryFn: async (): Promise<Encryption> => {
       const query = { kind: 'rotation', limit: MAX_ROTATIONS } as const
-      return take(api.GET('/api/admin/jobs', { params: { query } }))
+      const { items } = await take(api.GET('/api/admin/jobs', { params: { query } }))
+      return { rotations: items, keys: await take(api.GET('/api/admin/encryption/keys')) }
     },
     refetchInterval: REFRESH_MS,
   })

@@ -11,7 +11,7 @@ import { QueryState } from '../../parts/query-state.tsx'
 import { ToneBadge } from '../../parts/status-badge.tsx'
 import { showToast } from '../../parts/toasts.ts'
 import type { Tone } from '../../words/statuses.ts'
-import { type EncryptionKeys, useKeys, useRotation, useRotations, useWaitsFor } from './data.ts'
+import { type EncryptionKeys, useEncryption, useRotation, useWaitsFor } from './data.ts'
 import { encryptionTexts } from './encryption.texts.ts'
 import { History } from './history.tsx'
 import './encryption.css'
@@ -20,23 +20,25 @@ const texts = encryptionTexts.rotation
 
 /** The keys of the installation: their age, the rotation with its progress, and what is left on old keys. */
 export function Page() {
-  const rotations = useRotations()
-  const keys = useKeys()
-  const latest = rotations.data?.items[0]
+  const query = useEncryption()
+  const latest = query.data?.rotations[0]
   const isRunning = latest !== undefined && !isOver(latest)
   return (
     <>
       <PageHead
         title={encryptionTexts.title}
-        actions={rotations.data && !isRunning && <Rotate hasFailed={latest?.status === 'failed'} />}
+        actions={query.data && !isRunning && <Rotate hasFailed={latest?.status === 'failed'} />}
       />
       <div className="stack">
-        <QueryState query={rotations}>
-          {({ items }) => (
+        <QueryState query={query}>
+          {({ rotations, keys }) => (
             <>
-              <Rotation latest={items[0]} keys={keys.data} />
-              <KeyCards query={keys} isRunning={isRunning} />
-              <History rotations={items} />
+              <Rotation latest={latest} keys={keys} />
+              <div className="key-cards">
+                <CurrentKeys keys={keys} />
+                <OldKeys keys={keys} isRunning={isRunning} />
+              </div>
+              <History rotations={rotations} />
             </>
           )}
         </QueryState>
@@ -80,7 +82,7 @@ function Rotate({ hasFailed }: { hasFailed: boolean }) {
 
 interface RotationProps {
   readonly latest: ServiceJob | undefined
-  readonly keys: EncryptionKeys | undefined
+  readonly keys: EncryptionKeys
 }
 
 /** The latest rotation: its progress, and whether its result still holds. */
@@ -97,9 +99,7 @@ function Rotation({ latest, keys }: RotationProps) {
         ) : isOver(latest) ? (
           <div className="stack">
             <JobProgress job={viewOf(latest, false)} />
-            {latest.status === 'completed' && keys && (
-              <p>{isClean(keys) ? texts.result : texts.undone}</p>
-            )}
+            {latest.status === 'completed' && <p>{isClean(keys) ? texts.result : texts.undone}</p>}
           </div>
         ) : (
           <>
@@ -131,25 +131,7 @@ function Running({ job: { rate } }: { job: ServiceJob }) {
   )
 }
 
-interface KeyCardsProps {
-  readonly query: ReturnType<typeof useKeys>
-  readonly isRunning: boolean
-}
-
-function KeyCards({ query, isRunning }: KeyCardsProps) {
-  return (
-    <QueryState query={query}>
-      {(keys) => (
-        <div className="key-cards">
-          <KeysInUse keys={keys} />
-          <OldKeys keys={keys} isRunning={isRunning} />
-        </div>
-      )}
-    </QueryState>
-  )
-}
-
-function KeysInUse({
+function CurrentKeys({
   keys: { root_key, key_encryption_key, data_keys },
 }: {
   keys: EncryptionKeys

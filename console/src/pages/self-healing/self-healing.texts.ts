@@ -21,7 +21,7 @@ export const healingTexts = {
   },
   nothingTitle: 'No open faults',
   nothing: 'No check has open findings.',
-  nothingHere: 'The scans of the superadmins have found no open fault in this clinic.',
+  nothingHere: 'No scan has found an open fault in this clinic.',
   lastRepair: (title: string) => `Last repair: ${title},`,
   nothingFound: 'No check matches these filters.',
   history: 'Repairs in this clinic',

@@ -130,7 +130,7 @@ export const webhookTexts = {
     waiting: 'Waiting',
     held: 'Held',
     sentAfterTest:
-      'Waiting messages are tried again later, each at its own time, or all at once after a test that the receiver accepts.',
+      'A message is sent again some time after a failed attempt. After a test that the receiver accepts, all of them are sent at once.',
   },
   deliveries: {
     title: 'Deliveries',

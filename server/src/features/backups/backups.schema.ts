@@ -109,7 +109,7 @@ const RestoreOutcome = Type.Object(
           name: Type.Optional(
             Nullable(Type.String({ examples: ['Dalia Levi'] }), {
               description:
-                'The name of the record, or the host of a webhook. In a preview as in the backup, otherwise the current one. Null if unknown.',
+                'The name of the record, or the host of a webhook. A preview shows the name in the backup, and a result the current name. Null if unknown.',
             }),
           ),
         }),

@@ -24,9 +24,10 @@ export const repairsAttention = (waiting: () => readonly FixRow[]): OverviewPart
       { description: 'The faults with a proposed repair, a failed repair or no automatic repair.' },
     ),
     isOfInstallation: true,
-    async read(tx, { tenantId }) {
+    async read(tx, { ofInstallation }) {
       const rows = new Map(waiting().map((row) => [row.id, row]))
-      const open = rows.size === 0 ? [] : await findOpenFindings(tx, tenantId, [...rows.keys()])
+      const open =
+        rows.size === 0 ? [] : await findOpenFindings(tx, ofInstallation, [...rows.keys()])
       const newest = open.toSorted((a, b) => (a.since < b.since ? 1 : -1))[0]
       const severities = new Set(open.map(({ fix_id }) => rows.get(fix_id)?.severity))
       return {

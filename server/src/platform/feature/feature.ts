@@ -39,6 +39,8 @@ export type CountRows = (tx: TenantTx) => Promise<number>
 export interface OverviewView {
   /** The tenant of the view: the caller's own tenant, or the tenant in the request. Null for all tenants. */
   readonly tenantId: number | null
+  /** The tenant of parts about the installation. Null also for superadmins on the platform tenant, who see all. */
+  readonly ofInstallation: number | null
   /** The current time, ISO 8601. */
   readonly now: string
 }

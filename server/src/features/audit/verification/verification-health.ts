@@ -5,7 +5,7 @@ import type { Scopes } from '../../../platform/db/index.ts'
 import type { ComponentHealth } from '../../../platform/feature/feature.ts'
 import type { Upkeep } from '../../../platform/lifecycle/upkeep.ts'
 import { FINDING_KINDS } from '../offline/index.ts'
-import { countFindings, findOldest } from './verifications.store.ts'
+import { countFindings, findOldest, isAnyVerified } from './verifications.store.ts'
 
 export interface VerificationHealth {
   check(): ComponentHealth
@@ -18,6 +18,8 @@ export interface VerificationHealth {
 export function watchVerification(db: Scopes, registry: Registry): VerificationHealth {
   let findings: Awaited<ReturnType<typeof countFindings>> = []
   let oldest: string | null = null
+  /** Undefined until the database was read. */
+  let isVerified: boolean | undefined
   const registers = [registry]
   new Gauge({
     name: 'wardkeep_audit_findings',
@@ -43,8 +45,12 @@ export function watchVerification(db: Scopes, registry: Registry): VerificationH
     },
   })
   async function refresh() {
-    ;({ findings, oldest } = await db.acrossTenants(
-      async (tx) => ({ findings: await countFindings(tx), oldest: await findOldest(tx) }),
+    ;({ findings, oldest, isVerified } = await db.acrossTenants(
+      async (tx) => ({
+        findings: await countFindings(tx),
+        oldest: await findOldest(tx),
+        isVerified: await isAnyVerified(tx),
+      }),
       'read',
     ))
   }
@@ -52,7 +58,7 @@ export function watchVerification(db: Scopes, registry: Registry): VerificationH
     check() {
       const count = findings.reduce((sum, found) => sum + found.count, 0)
       if (count === 0)
-        return oldest === null
+        return isVerified === false
           ? { state: 'ok', reason: 'No audit log has been verified yet.' }
           : { state: 'ok' }
       const kinds = findings.map(({ kind }) => FINDING_KINDS[kind]).join(', ')

@@ -250,6 +250,15 @@ export async function findOldest(tx: TenantTx): Promise<string | null> {
   return rows[0]?.oldest ?? null
 }
 
+/** Returns true if the verification of any log has ended. */
+export async function isAnyVerified(tx: TenantTx): Promise<boolean> {
+  const { rows } = await sql<{ is: boolean }>`
+    select exists (select from audit_verifications where verified_at is not null) as is`.execute(
+    tx.db,
+  )
+  return rows[0]?.is ?? false
+}
+
 /**
  * Returns the MACs of entries by id. Leaves out entries from before the service key, because their key was lost with a
  * root key.

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../../platform/db/index.ts'
 import type { RestoreResult } from './outcome.ts'
 
-/** Adds the current names to the records that have none. Deleted records stay without. */
+/** Adds the current names to the records that have none. Deleted records get no name. */
 export async function addCaseNames(tx: TenantTx, result: RestoreResult): Promise<RestoreResult> {
   const { cases } = result.access
   const idsOf = (wanted: string) =>

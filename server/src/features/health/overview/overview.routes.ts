@@ -14,7 +14,7 @@ export function overviewOperations(
       id: 'getOverview',
       summary: 'Get the overview',
       description:
-        'Returns what may need attention, numbers of records, the latest changes and the state of every component. The call stays fast on large tenants. Counts above 10,000 are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant.',
+        'Returns what may need attention, numbers of records, the latest changes and the state of every component. The call stays fast on large tenants. Counts above 10,000 are estimates. An administrator sees their tenant. A superadmin also sees the data of the installation: its backup jobs, repairs, key rotation, and payment notifications without a tenant. For the platform tenant, superadmins see the repairs and payment notifications of all tenants.',
       tag: 'Health',
       access: admins,
       query: OverviewQuery,

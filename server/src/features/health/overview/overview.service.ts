@@ -99,6 +99,7 @@ export function overviewService(deps: OverviewDeps): OverviewService {
       const now = clock.now()
       const view: OverviewView = {
         tenantId: scope,
+        ofInstallation: caller.role === 'superadmin' && scope === caller.tenant_id ? null : scope,
         now: new Date(now).toISOString(),
       }
       const isWide = ({ part }: NamedPart) =>
@@ -109,11 +110,7 @@ export function overviewService(deps: OverviewDeps): OverviewService {
           all.filter((part) => !isWide(part)),
           view,
         ),
-        readParts(null, all.filter(isWide), {
-          ...view,
-          // The platform's overview shows the faults of the whole installation.
-          tenantId: scope === caller.tenant_id ? null : scope,
-        }),
+        readParts(null, all.filter(isWide), view),
         tenant_id === undefined ? undefined : requireTenant(tenant_id),
       ])
       const values = new Map([...read[0], ...read[1]])

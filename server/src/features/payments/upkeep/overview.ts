@@ -21,10 +21,10 @@ export const paymentsAttention = (
       },
     ),
     isOfInstallation: true,
-    async read(tx, { tenantId }) {
+    async read(tx, { ofInstallation }) {
       const configured = PROVIDERS.filter(isConfigured)
       return configured.length > 0
-        ? findStuck(tx, tenantId, configured)
+        ? findStuck(tx, ofInstallation, configured)
         : { unverified: 0, failed: 0, oldest_since: null }
     },
   }),

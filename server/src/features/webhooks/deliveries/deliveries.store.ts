@@ -204,17 +204,28 @@ export async function insertDone(
     .execute()
 }
 
-/**
- * Returns true if the webhook is active, and its receiver has failed or a delivery waits for a later attempt. A success
- * then sends the waiting deliveries at once.
- */
-export async function isHeldBack(tx: TenantTx, webhookId: number, now: string): Promise<boolean> {
-  const { rows } = await sql`
-    select from webhook_queues q join webhooks w on w.id = q.webhook_id
-    where q.tenant_id = ${tx.tenantId} and q.webhook_id = ${webhookId} and w.is_active
-      and (q.failures > 0 or q.failing_since is not null or q.paused_until is not null
-        or exists (select from webhook_deliveries d
-          where d.webhook_id = q.webhook_id and d.status = 'pending'
-            and d.due_at > ${now}::timestamptz))`.execute(tx.db)
-  return rows.length > 0
+/** What holds deliveries of a webhook back. */
+export interface HeldBack {
+  /** Whether the queue is slowed down or paused, because the receiver has failed. */
+  is_failing: boolean
+  /** Whether a delivery waits for a later attempt. */
+  is_waiting: boolean
+}
+
+/** Returns what holds deliveries of an active webhook back. Returns undefined if the webhook is inactive. */
+export async function findHeldBack(
+  tx: TenantTx,
+  webhookId: number,
+  now: string,
+): Promise<HeldBack | undefined> {
+  const { rows } = await sql<HeldBack>`
+    select q.failures > 0 or q.failing_since is not null or q.paused_until is not null as is_failing,
+      exists (select from webhook_deliveries d
+        where d.webhook_id = q.webhook_id and d.status = 'pending'
+          and d.due_at > ${now}::timestamptz) as is_waiting
+    from webhook_queues q join webhooks w on w.id = q.webhook_id
+    where q.tenant_id = ${tx.tenantId} and q.webhook_id = ${webhookId} and w.is_active`.execute(
+    tx.db,
+  )
+  return rows[0]
 }

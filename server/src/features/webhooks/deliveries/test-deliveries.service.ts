@@ -107,12 +107,15 @@ export function testDeliveriesService({
     // If the URL has changed since the message was sent, the response does not concern the current receiver.
     if (attempt.error !== null || webhook.url !== target.url) return
     const at = isoAt(clock)
-    if (!(await store.isHeldBack(tx, webhookId, at))) return
-    // Retries the pending deliveries now, because the receiver responds again.
-    await resetCircuit(tx, webhookId, at, 'same')
+    const held = await store.findHeldBack(tx, webhookId, at)
+    if (!held?.is_failing && !held?.is_waiting) return
+    if (held.is_failing) {
+      await resetCircuit(tx, webhookId, at, 'same')
+      tx.invalidate(`webhook:${webhookId}`)
+      notifyDue(tx, [webhookId])
+    }
+    // Retries the pending deliveries now, because the receiver responds.
     await retryNow(tx, { id: webhookId, tenant_id: entry.tenant_id, at })
-    tx.invalidate(`webhook:${webhookId}`)
-    notifyDue(tx, [webhookId])
   }
 
   async function once(

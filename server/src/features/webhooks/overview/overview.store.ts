@@ -73,8 +73,8 @@ export interface WebhookHour {
 }
 
 /**
- * Counts the deliveries of a tenant's events, without tests, from `since` on, for each webhook or for one, in time steps of a quarter of
- * an hour or an hour. Returns only the hours that have deliveries. Counts a limited number of deliveries of a webhook in
+ * Counts the deliveries of a tenant's events from `since` on, without tests, for each webhook or for one. Counts them in
+ * time steps of a quarter of an hour or an hour. Returns only the hours that have deliveries. Counts a limited number of deliveries of a webhook in
  * each step, and estimates the others. Journal ids ascend with time, so the query finds the deliveries of a step in the
  * primary key, by the ids at its start and at its end. The start times are computed first, because under row-level
  * security an index condition cannot contain a calculation.
