@@ -68,6 +68,8 @@ describe('a department in the check for invalid heads', () => {
       {
         tenant_id: north.id,
         subject: `department ${department}`,
+        subject_name: expect.any(String),
+        people: { head_doctor_id: 'A head' },
         measured: {
           head_doctor_id: doctor,
           role: verb === 'role' ? 'nurse' : 'doctor',
@@ -108,6 +110,8 @@ describe('a department in the check for invalid heads', () => {
       { ...unknown, head_doctor_id: south.people.doctor.id },
       { ...unknown, head_doctor_id: gone.doctor },
     ])
+    const shown = (await fixFor(north.people.admin)).evidence
+    expect(shown.map((one: { people: object }) => one.people)).toEqual([{}, {}])
     expect((await confirm()).body.result).toMatchObject({ repaired: 2, remaining: 0 })
     expect(await headOf(foreign.department)).toBeNull()
     expect(await headOf(gone.department)).toBeNull()
