@@ -204,7 +204,7 @@ export async function insertDone(
     .execute()
 }
 
-/** What holds deliveries of a webhook back. */
+/** The causes that hold deliveries of a webhook back. */
 export interface HeldBack {
   /** Whether the queue is slowed down or paused, because the receiver has failed. */
   is_failing: boolean
