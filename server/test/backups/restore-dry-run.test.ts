@@ -3,7 +3,7 @@
  * rows.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { addCaseNames } from '../../src/features/backups/restore-in-place/case-names.store.ts'
+import { addCaseNames } from '../../src/features/backups/restore-in-place/case-names.ts'
 import type { RestoreResult } from '../../src/features/backups/restore-in-place/outcome.ts'
 import { type Clinic, PASSWORD } from '../support/clinics.ts'
 import { clinicOn } from '../webhooks/clinic.ts'

@@ -65,8 +65,8 @@ export const nameIn = (names: Readonly<Record<string, string>>, name: string): s
   Object.hasOwn(names, name) ? (names[name] ?? name) : name
 
 /**
- * Returns what an entry reports. The action of verified backups covers tests and readings of the file, which the details
- * of the entry distinguish. Every other entry has the meaning of its action.
+ * Returns what an entry reports, usually the meaning of its action. A backup is verified by a test restore or by reading
+ * its file. The details of the entry show which of them.
  */
 export function meaningOfEntry(
   { action, changes }: Pick<AuditEntry, 'action' | 'changes'>,

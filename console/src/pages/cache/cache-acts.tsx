@@ -76,44 +76,65 @@ function DropAll({ node, isOperator }: { node: string; isOperator: boolean }) {
 
 function DropOne({ node }: { node: string }) {
   const { dropOne } = useCacheCommands()
-  const [isAsking, setAsking] = useState(false)
   const words = texts.dropOne
   return (
-    <Act hint={words.hint}>
-      <button type="button" onClick={() => setAsking(true)}>
-        {words.open}
-      </button>
-      {isAsking && (
-        <FormDialog
-          title={words.title}
-          submit={words.title}
-          busy={words.busy}
-          onSubmit={(read) => dropOne(Number(read('patient_id')))}
-          onSent={(count) => {
-            setAsking(false)
-            showToast(count === 0 ? words.notCached(node) : texts.cleanUp.done(count, node))
-          }}
-          onClose={() => setAsking(false)}
-        >
-          <Field
-            name="patient_id"
-            label={words.id}
-            missing={words.missing}
-            pattern="\s*[1-9][0-9]{0,14}\s*"
-            inputMode="numeric"
-            required
-            focused
-          />
-        </FormDialog>
-      )}
-    </Act>
+    <AskingAct
+      words={words}
+      act={(read) => dropOne(Number(read('patient_id')))}
+      resultOf={(count) => (count === 0 ? words.notCached(node) : texts.cleanUp.done(count, node))}
+    >
+      <Field
+        name="patient_id"
+        label={words.id}
+        missing={words.missing}
+        pattern="\s*[1-9][0-9]{0,14}\s*"
+        inputMode="numeric"
+        required
+        focused
+      />
+    </AskingAct>
   )
 }
 
 function WarmUp() {
   const { warmUp } = useCacheCommands()
-  const [isAsking, setAsking] = useState(false)
   const words = texts.warmUp
+  return (
+    <AskingAct
+      words={words}
+      act={(read) => warmUp(readIds(read('patient_ids')) ?? [])}
+      resultOf={({ warmed, requested, missing_ids }) => {
+        const unknown = missing_ids.length > 0 ? ` ${words.unknown(missing_ids)}` : ''
+        return `${words.done(warmed, requested)}${unknown}`
+      }}
+    >
+      <Field
+        name="patient_ids"
+        label={words.ids}
+        hint={words.idsHint}
+        missing={words.missing}
+        pattern="[\s,;]*([1-9][0-9]{0,14}([\s,;]+|$)){1,1000}"
+        title={words.fault}
+        inputMode="numeric"
+        required
+        focused
+      />
+    </AskingAct>
+  )
+}
+
+interface AskingActProps<Result> {
+  readonly words: Readonly<Record<'hint' | 'open' | 'title' | 'busy', string>>
+  readonly act: (read: (name: string) => string) => Promise<Result>
+  /** Describes the result. */
+  readonly resultOf: (result: Result) => string
+  /** The fields of the dialog. */
+  readonly children: ReactNode
+}
+
+/** An act with a dialog that asks for patients first. A toast shows the result. */
+function AskingAct<Result>({ words, act, resultOf, children }: AskingActProps<Result>) {
+  const [isAsking, setAsking] = useState(false)
   return (
     <Act hint={words.hint}>
       <button type="button" onClick={() => setAsking(true)}>
@@ -124,25 +145,14 @@ function WarmUp() {
           title={words.title}
           submit={words.title}
           busy={words.busy}
-          onSubmit={(read) => warmUp(readIds(read('patient_ids')) ?? [])}
-          onSent={({ warmed, requested, missing_ids }) => {
+          onSubmit={act}
+          onSent={(result) => {
             setAsking(false)
-            const unknown = missing_ids.length > 0 ? ` ${words.unknown(missing_ids)}` : ''
-            showToast(`${words.done(warmed, requested)}${unknown}`)
+            showToast(resultOf(result))
           }}
           onClose={() => setAsking(false)}
         >
-          <Field
-            name="patient_ids"
-            label={words.ids}
-            hint={words.idsHint}
-            missing={words.missing}
-            pattern="[\s,;]*([1-9][0-9]{0,14}([\s,;]+|$)){1,1000}"
-            title={words.fault}
-            inputMode="numeric"
-            required
-            focused
-          />
+          {children}
         </FormDialog>
       )}
     </Act>

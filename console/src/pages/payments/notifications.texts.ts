@@ -14,7 +14,6 @@ export const notificationsTexts = {
   of: 'Clinic',
   ofClinic: 'Of this clinic',
   ofAll: 'Of all clinics and of none',
-  ofNone: 'None',
   event: 'Event',
   type: 'Type',
   payment: 'Payment',

@@ -9,16 +9,11 @@ import { RecordList } from '../../parts/list/record-list.tsx'
 import { PageHead } from '../../parts/page-head.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import {
-  addressOf,
-  type ClinicName,
-  clinicName,
-  useClinicId,
-  useClinics,
-} from '../../shell/clinic.ts'
+import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatTotal } from '../../words/numbers.ts'
 import { statusWord } from '../../words/statuses.ts'
+import { useClinicColumn } from './clinic-column.tsx'
 import { PROVIDERS, useIsOfAllClinics } from './data.ts'
 import {
   NOTIFICATION_STATES,
@@ -35,7 +30,7 @@ import { providerNames } from './payments.texts.ts'
 import { SpanFilter } from './span-filter.tsx'
 import './payments.css'
 
-const columnsOfClinic: readonly Column<PaymentNotification>[] = [
+const columns: readonly Column<PaymentNotification>[] = [
   {
     id: 'type',
     label: texts.type,
@@ -66,27 +61,13 @@ const columnsOfClinic: readonly Column<PaymentNotification>[] = [
   },
 ]
 
-/** Returns the columns. A list of several clinics has a column of clinics. */
-function columnsFor(
-  isWide: boolean,
-  clinics: readonly ClinicName[],
-): readonly Column<PaymentNotification>[] {
-  if (!isWide) return columnsOfClinic
-  const clinic: Column<PaymentNotification> = {
-    id: 'clinic',
-    label: texts.of,
-    render: ({ tenant_id }) =>
-      tenant_id === null ? texts.ofNone : <bdi>{clinicName(clinics, tenant_id)}</bdi>,
-  }
-  return columnsOfClinic.toSpliced(1, 0, clinic)
-}
-
 /** The notifications of payment providers, with the panel of the open notification. */
 export function Page() {
   const list = useListState(notificationList)
   const query = useNotifications(list)
   const person = usePersonHere()
   const isOfAll = useIsOfAllClinics()
+  const shown = useClinicColumn(columns, isOfAll || list.filters.of === 'all')
   const title = isOfAll ? texts.allTitle : texts.title
   const payments = addressOf({ path: '/payments' }, person, useClinicId())
   return (
@@ -108,7 +89,7 @@ export function Page() {
       <RecordList
         className="payments"
         caption={title}
-        columns={columnsFor(isOfAll || list.filters.of === 'all', useClinics())}
+        columns={shown}
         list={list}
         query={query}
         nameOf={({ type }) => type}

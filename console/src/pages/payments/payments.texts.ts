@@ -18,6 +18,7 @@ export const paymentsTexts = {
   created: 'Created',
   changed: 'Changed',
   clinic: 'Clinic',
+  noClinic: 'None',
   test: 'Test mode',
   isTest: 'Yes, no money was moved',
   isReal: 'No',

@@ -10,17 +10,12 @@ import { PageHead } from '../../parts/page-head.tsx'
 import { SearchField } from '../../parts/search-field.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
-import {
-  addressOf,
-  type ClinicName,
-  clinicName,
-  useClinicId,
-  useClinics,
-} from '../../shell/clinic.ts'
+import { addressOf, useClinicId } from '../../shell/clinic.ts'
 import { usePersonHere } from '../../shell/person.ts'
 import { formatMoney } from '../../words/money.ts'
 import { formatTotal } from '../../words/numbers.ts'
 import { statusWord } from '../../words/statuses.ts'
+import { useClinicColumn } from './clinic-column.tsx'
 import {
   PAYMENT_STATUSES,
   type Payment,
@@ -36,7 +31,7 @@ import { providerNames, paymentsTexts as texts } from './payments.texts.ts'
 import { SpanFilter } from './span-filter.tsx'
 import './payments.css'
 
-const columnsOfClinic: readonly Column<Payment>[] = [
+const columns: readonly Column<Payment>[] = [
   {
     id: 'payment',
     label: texts.payment,
@@ -63,23 +58,12 @@ const columnsOfClinic: readonly Column<Payment>[] = [
   },
 ]
 
-/** Returns the columns. Only the list of all clinics has a column of clinics. */
-function columnsFor(isOfAll: boolean, clinics: readonly ClinicName[]): readonly Column<Payment>[] {
-  if (!isOfAll) return columnsOfClinic
-  const clinic: Column<Payment> = {
-    id: 'clinic',
-    label: texts.clinic,
-    render: ({ tenant_id }) => <bdi>{clinicName(clinics, tenant_id)}</bdi>,
-  }
-  return columnsOfClinic.toSpliced(1, 0, clinic)
-}
-
-/** The payments of a clinic, or of all clinics on the page of the platform, with figures by provider, and the panel of the open payment. */
+/** The payments of a clinic, or of all clinics on the platform's page, with figures and the panel of the open payment. */
 export function Page() {
   const list = useListState(paymentList)
   const query = usePayments(list)
   const isOfAll = useIsOfAllClinics()
-  const clinics = useClinics()
+  const shown = useClinicColumn(columns, isOfAll)
   const title = isOfAll ? texts.allTitle : texts.title
   const person = usePersonHere()
   const inbox = addressOf({ path: '/payments/notifications' }, person, useClinicId())
@@ -108,7 +92,7 @@ export function Page() {
       <RecordList
         className="payments"
         caption={title}
-        columns={columnsFor(isOfAll, clinics)}
+        columns={shown}
         list={list}
         query={query}
         nameOf={({ provider_payment_id }) => provider_payment_id}

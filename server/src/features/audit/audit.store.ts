@@ -1,8 +1,8 @@
 /** SQL queries for the audit log, which reads the journal. */
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
+import { type SelectQueryBuilder, sql } from 'kysely'
 import type { Found, PageRequest } from '../../lib/page.ts'
 import { type Database, readPage, type Scoped, type TenantTx } from '../../platform/db/index.ts'
-import { ACTIONS, type Action, resourceTypeOf } from '../../platform/journal/index.ts'
+import { ACTIONS, type Action, resourceHash, resourceTypeOf } from '../../platform/journal/index.ts'
 import type { AuditFilters, AuditQuery, StoredEntry } from './audit.schema.ts'
 import type { ParsedFilters } from './filters.ts'
 import '../../platform/journal/journal.table.ts'
@@ -126,7 +126,7 @@ function narrowed<O>(
   if (query.resource_id !== undefined)
     filtered = filtered
       .where('resource_id', '=', query.resource_id)
-      .where('resource_hash', '=', hashOf(sql`${query.resource_id}`))
+      .where('resource_hash', '=', resourceHash(sql`${query.resource_id}`))
   if (span.from) filtered = filtered.where('created_at', '>=', span.from)
   if (span.until) filtered = filtered.where('created_at', '<', span.until)
   return filtered
@@ -151,12 +151,8 @@ function isAbout(userId: number) {
   const id = sql`${String(userId)}::text`
   const sessions = sql`select id::text from sessions where user_id = ${userId}`
   return sql<boolean>`(user_id = ${userId}
-    or (${ANY_ACTION} and resource_type = 'user' and resource_hash = ${hashOf(id)} and resource_id = ${id})
+    or (${ANY_ACTION} and resource_type = 'user' and resource_hash = ${resourceHash(id)} and resource_id = ${id})
     or (action = any(${OF_SESSIONS}::text[]) and resource_type = 'session'
-      and resource_hash = any(array(select ${hashOf(sql`s.id`)} from (${sessions}) s (id)))
+      and resource_hash = any(array(select ${resourceHash(sql`s.id`)} from (${sessions}) s (id)))
       and resource_id = any(array(${sessions}))))`
 }
-
-/** The hash of an id, computed in the same way as the column `resource_hash`. */
-export const hashOf = (id: RawBuilder<unknown>) =>
-  sql<number>`('x' || left(md5(${id}), 8))::bit(32)::integer`

@@ -1,4 +1,4 @@
-/** Looks up the current names of the users and resources that audit entries refer to. */
+/** Looks up the current names of users and other records. */
 import { type RawBuilder, sql } from 'kysely'
 import { ofScope, type TenantTx } from '../../platform/db/index.ts'
 import type { AuditEntry, StoredEntry } from './audit.schema.ts'
@@ -26,13 +26,27 @@ const QUERIES = {
 
 type NamedType = keyof typeof QUERIES
 
+/** A record, by the type that the audit log uses and its id. */
+export interface RecordReference {
+  readonly type: string
+  readonly id: number | string | null
+}
+
+/** Returns the current name of a record. Returns null for a deleted record, or one that the caller may not see. */
+export type NameOf = (type: string, id: number | string | null) => string | null
+
 /** Adds the names of users and resources to the entries, with at most one query. */
 export async function addNames(
   tx: TenantTx,
   entries: readonly StoredEntry[],
 ): Promise<AuditEntry[]> {
-  const names = await findNames(tx, mentionedIn(entries))
-  const nameOf = (type: string, id: number | string | null) => names.get(`${type} ${id}`) ?? null
+  const nameOf = await findNames(
+    tx,
+    entries.flatMap(({ user_id, resource_type, resource_id }) => [
+      { type: 'user', id: user_id },
+      { type: resource_type, id: resource_id },
+    ]),
+  )
   return entries.map((entry) => ({
     ...entry,
     user_name: nameOf('user', entry.user_id),
@@ -40,17 +54,24 @@ export async function addNames(
   }))
 }
 
-function mentionedIn(entries: readonly StoredEntry[]): Map<NamedType, Set<string>> {
-  const mentioned = new Map<NamedType, Set<string>>()
-  const add = (type: string, id: string | null) => {
-    if (id === null || !hasName(type) || !isIdOf(type, id)) return
-    mentioned.set(type, (mentioned.get(type) ?? new Set()).add(id))
-  }
-  for (const { user_id, resource_type, resource_id } of entries) {
-    add('user', user_id === null ? null : String(user_id))
-    add(resource_type, resource_id)
-  }
-  return mentioned
+/** Looks up the current names of records, with at most one query. */
+export async function findNames(
+  tx: TenantTx,
+  records: readonly RecordReference[],
+): Promise<NameOf> {
+  const wanted = records.flatMap(({ type, id }) =>
+    id !== null && hasName(type) && isIdOf(type, String(id)) ? [{ type, id: String(id) }] : [],
+  )
+  const parts = [...Map.groupBy(wanted, ({ type }) => type)].map(([type, some]) =>
+    QUERIES[type]([...new Set(some.map(({ id }) => id))], tx),
+  )
+  if (parts.length === 0) return () => null
+  const { rows } = await sql<{ type: string; id: string; name: string }>`
+    select type, id, name from (${sql.join(parts, sql` union all `)}) n (type, id, name)`.execute(
+    tx.db,
+  )
+  const names = new Map(rows.map(({ type, id, name }) => [`${type} ${id}`, name]))
+  return (type, id) => names.get(`${type} ${id}`) ?? null
 }
 
 const hasName = (type: string): type is NamedType => Object.hasOwn(QUERIES, type)
@@ -59,17 +80,4 @@ const hasName = (type: string): type is NamedType => Object.hasOwn(QUERIES, type
 function isIdOf(type: NamedType, id: string): boolean {
   if (type === 'session') return /^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$/.test(id)
   return /^\d{1,16}$/.test(id) && BigInt(id) <= MAX_ID
-}
-
-async function findNames(
-  tx: TenantTx,
-  mentioned: ReadonlyMap<NamedType, ReadonlySet<string>>,
-): Promise<Map<string, string>> {
-  if (mentioned.size === 0) return new Map()
-  const parts = [...mentioned].map(([type, ids]) => QUERIES[type]([...ids], tx))
-  const { rows } = await sql<{ type: string; id: string; name: string }>`
-    select type, id, name from (${sql.join(parts, sql` union all `)}) n (type, id, name)`.execute(
-    tx.db,
-  )
-  return new Map(rows.map(({ type, id, name }) => [`${type} ${id}`, name]))
 }

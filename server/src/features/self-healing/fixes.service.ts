@@ -11,7 +11,7 @@ import { type Shown, showFindings } from './detect/findings.store.ts'
 import type { FixPage, FixStats, FixView, Seeded } from './fixes.schema.ts'
 import type { FixRow } from './fixes.store.ts'
 import * as store from './fixes.store.ts'
-import { findHealingNames } from './names.store.ts'
+import { findHealingNames } from './names.ts'
 import { FIX_STATUSES, SEVERITIES } from './self-healing.table.ts'
 import { forOperators, forTenant } from './views.ts'
 

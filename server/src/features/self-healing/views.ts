@@ -3,7 +3,7 @@ import type { Fix as Known } from '../../platform/feature/fix.ts'
 import type { Shown } from './detect/findings.store.ts'
 import type { FixView } from './fixes.schema.ts'
 import type { FixRow } from './fixes.store.ts'
-import type { HealingNames } from './names.store.ts'
+import type { HealingNames } from './names.ts'
 
 /** Returns the fields that every caller sees: the catalogue entry, and the findings that this caller may see. */
 function common(row: FixRow, known: Known, shown: readonly Shown[], names: HealingNames) {

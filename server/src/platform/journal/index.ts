@@ -42,3 +42,4 @@ export {
 export { partitionsUpkeep } from './partitions.ts'
 export { openReadJournal, type ReadEntry, type ReadJournal } from './read-journal.ts'
 export { openRefusals, type Refusals, writeVisibleRefusals } from './refusals.ts'
+export { resourceHash } from './resource-hash.ts'

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { SHORTEST_RETENTION_DAYS } from '../../../config/audit-variables.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { hashOf } from '../audit.store.ts'
+import { resourceHash } from '../../../platform/journal/index.ts'
 import { PRUNED } from '../transparency/leaf.ts'
 import { LOG_COLUMNS, type LogRow, PLATFORM_LOG } from '../transparency/logs.store.ts'
 import { tenantIs } from '../transparency/read-log.store.ts'
@@ -160,7 +160,7 @@ export async function findLastOrder(
     select leaf.epoch, leaf.index from journal join audit_leaves leaf
       on leaf.entry_id = journal.id and leaf.created_at = journal.created_at
     where journal.action = ${PRUNED} and journal.resource_type = 'audit_log'
-      and journal.resource_hash = ${hashOf(sql`${String(tenantId)}`)}
+      and journal.resource_hash = ${resourceHash(sql`${String(tenantId)}`)}
       and ${tenantIs(tenantId)} and leaf.tenant_id = ${tenantId} and leaf.mark = 'ok'
     order by leaf.epoch desc, leaf.index desc limit 1`.execute(tx.db)
   return rows[0]

@@ -3,7 +3,8 @@ import { sql } from 'kysely'
 import type { TilePlace } from '../../../lib/merkle/tree.ts'
 import type { Span } from '../../../lib/span.ts'
 import type { TenantTx } from '../../../platform/db/index.ts'
-import { ENTRY_COLUMNS, hashOf } from '../audit.store.ts'
+import { resourceHash } from '../../../platform/journal/index.ts'
+import { ENTRY_COLUMNS } from '../audit.store.ts'
 import { type ERASED, type LeafEntry, type LeafSecrets, type PRUNED, SEALER_NAME } from './leaf.ts'
 import { LOG_COLUMNS, type LogRow, PLATFORM_LOG } from './logs.store.ts'
 import type { AuditLeavesTable, AuditTilesTable } from './transparency.table.ts'
@@ -106,7 +107,7 @@ export async function listOrders(
     select journal.changes from journal join audit_leaves leaf
       on leaf.entry_id = journal.id and leaf.created_at = journal.created_at
     where ${tenantIs(tenant_id)} and journal.action = ${action}
-      and journal.resource_type = 'audit_log' and journal.resource_hash = ${hashOf(sql`${String(tenant_id)}`)}
+      and journal.resource_type = 'audit_log' and journal.resource_hash = ${resourceHash(sql`${String(tenant_id)}`)}
       and leaf.tenant_id = ${tenant_id} and leaf.mark = 'ok'
       and exists (select from jsonb_to_recordset(journal.changes->'leaves')
           as erased (epoch bigint, first bigint, last bigint)

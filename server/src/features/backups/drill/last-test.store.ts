@@ -1,5 +1,6 @@
 /** The SQL that finds the last test restore of a backup in the journal. */
 import { type RawBuilder, sql } from 'kysely'
+import { resourceHash } from '../../../platform/journal/index.ts'
 import '../backups.table.ts'
 
 /**
@@ -11,7 +12,7 @@ const ofLastTest = <V>(
 ) => sql<V | null>`case when drill_seconds is not null then (
   select ${value} from journal test
   where test.action = 'backup.verified' and test.resource_type = 'backup'
-    and test.resource_hash = ('x' || left(md5(backups.id::text), 8))::bit(32)::integer
+    and test.resource_hash = ${resourceHash(sql`backups.id::text`)}
     and test.resource_id = backups.id::text and test.changes ? 'drill_seconds'
     and test.created_at >= coalesce(backups.rewritten_at, backups.created_at)
   order by test.created_at desc, test.id desc limit 1) end`

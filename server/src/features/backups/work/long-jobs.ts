@@ -1,7 +1,7 @@
 import type { Scopes } from '../../../platform/db/index.ts'
 import type { JobSource } from '../../../platform/feature/job-source.ts'
 import { appendCancellation } from '../../../platform/jobs/index.ts'
-import { addCaseNames } from '../restore-in-place/case-names.store.ts'
+import { addCaseNames } from '../restore-in-place/case-names.ts'
 import type { RestoreResult } from '../restore-in-place/outcome.ts'
 import { BACKUP_JOB_KINDS, BACKUP_JOBS, cancelBackupJob } from './long-jobs.store.ts'
 

@@ -3,7 +3,7 @@ import { type Expression, sql } from 'kysely'
 import type { Found, PageRequest } from '../../../lib/page.ts'
 import type { Role } from '../../../lib/roles.ts'
 import { partOf, readPage, type TenantTx } from '../../../platform/db/index.ts'
-import { ACTIONS, type Action } from '../../../platform/journal/index.ts'
+import { ACTIONS, type Action, resourceHash } from '../../../platform/journal/index.ts'
 import type { AccessQuery } from './accesses.schema.ts'
 import '../patients.table.ts'
 import '../../../platform/journal/journal.table.ts'
@@ -61,7 +61,7 @@ function aboutOf(tx: TenantTx, patientId: number) {
     .select(['id', 'created_at'])
     .where('resource_type', '=', 'patient')
     .where('resource_id', '=', id)
-    .where(sql<boolean>`resource_hash = ('x' || left(md5(${id}), 8))::bit(32)::integer`)
+    .where('resource_hash', '=', resourceHash(sql`${id}`))
     .where('tenant_id', '=', tx.tenantId)
 }
 
