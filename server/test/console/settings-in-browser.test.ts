@@ -69,13 +69,12 @@ describe.skipIf(!CHROMIUM)('an administrator on the settings page', () => {
       },
     })
     await page.getByLabel(/^Days until entries/).fill('')
+    await button(page, 'Discard changes').waitFor()
     await button(page, 'Save settings').click()
-    await page.getByText('Settings saved.').waitFor()
-    await expect
-      .poll(async () => (await saved()).settings)
-      .toMatchObject({ audit_retention_days: null })
+    // The message of the first save may still be there, so the end of the second one shows in the form.
+    await button(page, 'Discard changes').waitFor({ state: 'detached' })
+    expect((await saved()).settings).toMatchObject({ audit_retention_days: null })
     await page.locator('header').getByText('Clinic of the North').waitFor()
-    expect(await button(page, 'Discard changes').count()).toBe(0)
   })
 
   it('sees after saving which settings other admins changed, and does not overwrite them', async () => {
